@@ -1,0 +1,86 @@
+import type { Log } from '#shared/log.ts'
+import type { Deployment } from '#shared/networks/registry.ts'
+
+/** A block as the follower chains it: hashes in the chain's own notation, `timeMs` since the Unix epoch. */
+export type BlockRef = { number: number; hash: string; parentHash: string; timeMs: number }
+
+/** One token transfer a driver reports. Amounts are base units of the token; nothing is matched yet. */
+export type Observation = {
+  blockNumber: number
+  blockHash: string
+  blockTimeMs: number
+  txHash: string
+  /** Position within the block: the log index on EVM. With `txHash` and `blockHash` it identifies the transfer. */
+  index: number
+  /** Token contract or mint; EIP-55 on EVM. */
+  contract: string
+  from: string
+  to: string
+  amountBaseUnits: bigint
+  /** A payment's reference key the transaction carried (Solana Pay). */
+  reference?: string
+}
+
+export type BlockWithTransfers = { block: BlockRef; transfers: Observation[] }
+/** `last` is the block the range really reached; it may lie before the height that was asked for. */
+export type RangeWithTransfers = { last: BlockRef; transfers: Observation[] }
+/** A second reading. `lastHash` is the hash of the range's last block as the second source sees it. */
+export type AuditReading = { transfers: Observation[]; lastHash: string; method: string }
+
+export type WakeReason = 'head' | 'transfer' | 'connected'
+export type WakeHandle = {
+  /**
+   * Recipients whose transfers should ring before the head does. A short list becomes a filtered log
+   * subscription; an empty or a long one turns it off, since an unfiltered one is a firehose.
+   */
+  watch(recipients: readonly string[]): void
+  stop(): void
+}
+
+export type DriverHealth = {
+  /** Host of the provider in use, never its path or key. */
+  provider: string
+  /** JSON-RPC calls since start over all providers; every entry of a batch counts. */
+  callCount: number
+  errorCount: number
+  socketAlive: boolean
+  /** When the node last told or answered a head, by the process's clock. */
+  lastHeadAtMs?: number
+}
+
+/**
+ * How the follower sees a chain. Every method that reads throws when its answer would not be certain:
+ * an empty list always means that the node knew the block and it held no watched transfer.
+ */
+export type Driver = {
+  /**
+   * Compares the node with the deployment's row: chain id or genesis, decimals of each token, clock.
+   * @throws DeploymentMismatch when the node answers and is not what the row says.
+   */
+  check(): Promise<void>
+  /** The newest block. */
+  head(): Promise<BlockRef>
+  /** The canonical block at a height; undefined above the head (and for a skipped Solana slot). */
+  block(number: number): Promise<BlockRef | undefined>
+  /** The block at a height with all watched-token transfers of exactly that block, read by its hash. */
+  blockWithTransfers(number: number): Promise<BlockWithTransfers | undefined>
+  /**
+   * Transfers of `from` to at most `to`, both inclusive. How far it gets adapts to what the node bears.
+   * The header of the last block comes from the same batch, so a node that lags errs instead of answering [].
+   */
+  rangeWithTransfers(from: number, to: number): Promise<RangeWithTransfers>
+  /** Reads an inclusive range a second time, by another provider or by another method. */
+  auditTransfers(from: number, to: number): Promise<AuditReading>
+  /** The doorbell: rings on heads, on transfers to watched recipients, and once after each (re)connect. */
+  wake(onWake: (reason: WakeReason) => void): WakeHandle
+  health(): DriverHealth
+  /** Closes sockets and abandons calls under way; they reject. */
+  stop(): Promise<void>
+}
+
+export type DriverDeps = { deployment: Deployment; log: Log; nowMs(): number }
+
+/** The node is not the chain its row describes, or a token is not what the row says: the deployment stays off. */
+export class DeploymentMismatch extends Error {
+  override readonly name = 'DeploymentMismatch'
+}
