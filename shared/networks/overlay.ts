@@ -1,0 +1,332 @@
+import { normalizeContract } from './addresses.ts'
+import { MODES, TOKENS } from './names.ts'
+import type { Deployment, Family, Mode, NetworkFacts, Tokens } from './registry.ts'
+
+/** RPC endpoints of one deployment. Three serve every purpose; more only multiply calls. */
+const RPC_COUNT_MAX = 16
+/** Blocks. Beyond this a payment would wait for days. */
+const CONFIRMATIONS_MAX = 10_000
+/** One hour, in milliseconds: more tolerance would let transfers pay that came before the payment. */
+const CLOCK_TOLERANCE_MS_MAX = 3_600_000
+/** Ten minutes, in milliseconds: no chain with stablecoins is slower. */
+const BLOCK_TIME_MS_MAX = 600_000
+/** ERC-20 and SPL store decimals in one byte; 36 keeps every amount within Postgres's `numeric`. */
+const DECIMALS_MAX = 36
+/** Solana's `finalized` commitment. Slot arithmetic is not used, so no other number has a meaning. */
+const SOLANA_CONFIRMATIONS = 32
+
+const CLOCK_TOLERANCE_MS_DEFAULT = 30_000
+/** Of a chain that only the operator's file names, in milliseconds. */
+const BLOCK_TIME_MS_DEFAULT = 2_000
+
+const FIELDS = [
+  'networkName',
+  'chainId',
+  'genesisHash',
+  'confirmations',
+  'tokens',
+  'rpc',
+  'clockToleranceMs',
+  'blockTimeMs',
+  'explorerTxUrl',
+] as const
+
+type Field = (typeof FIELDS)[number]
+type Json = Record<string, unknown>
+/** Notes that the value at `path` is wrong. Values are not repeated: an RPC URL may hold a key. */
+type Report = (path: string, shouldBe: string) => void
+/** A row on its way to a deployment: what the table says, then what the file says over it. */
+type Row = { [F in Field]?: F extends keyof Deployment ? Deployment[F] : never }
+
+/** The networks file can't be run. `faults` has one line each: the field's path, what it should be. */
+export class NetworksError extends Error {
+  override readonly name = 'NetworksError'
+  readonly faults: readonly string[]
+
+  constructor(faults: readonly string[]) {
+    super(faults.join('\n'))
+    this.faults = faults
+  }
+}
+
+/**
+ * The deployments of `networks` with the operator's file over them, field by field: a given `tokens`
+ * or `rpc` replaces the row's whole one. A network the table doesn't have is an EVM chain and has to
+ * bring `chainId`, `confirmations` and `tokens`. Throws `NetworksError` with all faults.
+ */
+export function overlayNetworks(
+  networks: Readonly<Record<string, NetworkFacts>>,
+  file: unknown,
+): Map<string, Deployment> {
+  const faults: string[] = []
+  const report: Report = (path, shouldBe) => faults.push(`${path} should be ${shouldBe}`)
+  const overlays = readNetworks(file, report)
+  const deployments = new Map<string, Deployment>()
+
+  for (const network of new Set([...Object.keys(networks), ...overlays.keys()])) {
+    const facts = networks[network]
+    for (const mode of MODES) {
+      const overlay = overlays.get(network)?.[mode]
+      if (facts === undefined && overlay === undefined) continue
+      const deployment = buildDeployment({ network, mode, facts, overlay: overlay ?? {}, report })
+      if (deployment !== undefined) deployments.set(deployment.deployment, deployment)
+    }
+  }
+
+  reportSharedTokens(deployments.values(), faults)
+  if (faults.length > 0) throw new NetworksError(faults)
+  return deployments
+}
+
+function buildDeployment(given: {
+  network: string
+  mode: Mode
+  facts: NetworkFacts | undefined
+  overlay: Json
+  report: Report
+}): Deployment | undefined {
+  const { network, mode, facts, overlay, report } = given
+  const path = `${network}.${mode}`
+  const family = facts?.family ?? 'evm'
+  const over = readRow(path, family, overlay, report)
+  const row: Row = { ...tableRow(facts, mode), ...over }
+
+  // Another chain under the same name (a local one, say) is not what the table's explorer shows.
+  const isOtherChain = over.chainId !== undefined || over.genesisHash !== undefined
+  if (isOtherChain && over.explorerTxUrl === undefined) delete row.explorerTxUrl
+
+  const missing = (['chainId', 'confirmations', 'tokens'] as const).filter(
+    (field) => family === 'evm' && row[field] === undefined && overlay[field] === undefined,
+  )
+  for (const field of missing) {
+    report(`${path}.${field}`, 'given: the network is not in the built-in table')
+  }
+
+  const { chainId, genesisHash, confirmations, tokens } = row
+  if (confirmations === undefined || tokens === undefined) return undefined
+  const rpc = row.rpc ?? []
+  const isOn = rpc.length > 0
+  const shared = {
+    deployment: `${network}:${mode}`,
+    network,
+    networkName: row.networkName ?? network,
+    mode,
+    confirmations,
+    tokens: isOn || over.tokens !== undefined ? tokens : withStandIns(tokens, facts, mode),
+    rpc,
+    clockToleranceMs: row.clockToleranceMs ?? CLOCK_TOLERANCE_MS_DEFAULT,
+    blockTimeMs: row.blockTimeMs ?? BLOCK_TIME_MS_DEFAULT,
+    ...(row.explorerTxUrl === undefined ? {} : { explorerTxUrl: row.explorerTxUrl }),
+    isOn,
+  }
+  if (family === 'solana') {
+    return genesisHash === undefined ? undefined : { ...shared, family, genesisHash }
+  }
+  return chainId === undefined ? undefined : { ...shared, family, chainId }
+}
+
+function tableRow(facts: NetworkFacts | undefined, mode: Mode): Row {
+  if (facts === undefined) return {}
+  const { networkName, confirmations, blockTimeMs, clockToleranceMs } = facts
+  return {
+    networkName,
+    confirmations,
+    blockTimeMs,
+    ...(clockToleranceMs === undefined ? {} : { clockToleranceMs }),
+    ...facts[mode],
+  }
+}
+
+/**
+ * A test deployment that is off settles by simulate and reads no chain, so that a seller can try
+ * every pair that is sold live. Where a token has no published test contract, the live one's address
+ * and decimals are shown in its place. Switched on, a deployment takes only the tokens it names.
+ */
+function withStandIns(tokens: Tokens, facts: NetworkFacts | undefined, mode: Mode): Tokens {
+  return mode === 'test' && facts !== undefined ? { ...facts.live.tokens, ...tokens } : tokens
+}
+
+/** Two watchers of one token on one chain would both credit its transfers. One that is off reads none. */
+function reportSharedTokens(deployments: Iterable<Deployment>, faults: string[]): void {
+  const ownerByToken = new Map<string, string>()
+  for (const deployment of deployments) {
+    if (!deployment.isOn) continue
+    const chain = deployment.chainId ?? deployment.genesisHash
+    for (const token of TOKENS) {
+      const contract = deployment.tokens[token]?.contract
+      if (contract === undefined) continue
+      const name = `${deployment.network}.${deployment.mode}.tokens.${token}`
+      const key = `${deployment.family} ${chain} ${contract}`
+      const owner = ownerByToken.get(key)
+      if (owner === undefined) ownerByToken.set(key, name)
+      else
+        faults.push(`${name} should be another contract or chain than ${owner}: both are one token`)
+    }
+  }
+}
+
+// --- Reading the file -----------------------------------------------------------------------------
+
+function readNetworks(file: unknown, report: Report): Map<string, { [M in Mode]?: Json }> {
+  const overlays = new Map<string, { [M in Mode]?: Json }>()
+  if (file === undefined) return overlays
+  if (!isObject(file)) {
+    report('the file', 'an object of networks')
+    return overlays
+  }
+  for (const [network, modes] of Object.entries(file)) {
+    if (!/^[a-z][a-z0-9-]{0,31}$/.test(network)) {
+      report(network, 'a network name: up to 32 of a-z, 0-9 and -, beginning with a letter')
+    } else if (!isObject(modes)) {
+      report(network, 'an object with `live`, `test` or both')
+    } else {
+      overlays.set(network, readModes(network, modes, report))
+    }
+  }
+  return overlays
+}
+
+function readModes(network: string, modes: Json, report: Report): { [M in Mode]?: Json } {
+  const known: { [M in Mode]?: Json } = {}
+  for (const [key, row] of Object.entries(modes)) {
+    const mode = MODES.find((name) => name === key)
+    if (mode === undefined) report(`${network}.${key}`, 'left out: there are `live` and `test`')
+    else if (!isObject(row)) report(`${network}.${key}`, 'an object')
+    else known[mode] = row
+  }
+  return known
+}
+
+/** The well-formed fields of one row; the others are reported and left out. */
+function readRow(path: string, family: Family, json: Json, report: Report): Row {
+  const row: Row = {}
+  const put = <F extends Field>(field: F, value: Row[F] | undefined, shouldBe: string) => {
+    if (value === undefined) report(`${path}.${field}`, shouldBe)
+    else row[field] = value
+  }
+  for (const [key, value] of Object.entries(json)) {
+    const field = FIELDS.find((name) => name === key)
+    const other = family === 'evm' ? 'genesisHash' : 'chainId'
+    if (field === undefined || field === other) {
+      report(
+        `${path}.${key}`,
+        `left out: the fields are ${FIELDS.filter((f) => f !== other).join(', ')}`,
+      )
+    } else if (field === 'tokens') {
+      row.tokens = readTokens(`${path}.tokens`, family, value, report)
+    } else if (field === 'rpc') {
+      row.rpc = readRpc(`${path}.rpc`, value, report)
+    } else {
+      readScalar(field, family, value, put)
+    }
+  }
+  return row
+}
+
+type Scalar = Exclude<Field, 'tokens' | 'rpc'>
+type Put = <F extends Field>(field: F, value: Row[F] | undefined, shouldBe: string) => void
+
+function readScalar(field: Scalar, family: Family, value: unknown, put: Put): void {
+  switch (field) {
+    case 'networkName':
+      return put(field, text(value, /^.{1,64}$/u), 'a name of 1 to 64 characters')
+    case 'chainId':
+      return put(field, integer(value, 1, Number.MAX_SAFE_INTEGER), 'a positive integer')
+    case 'genesisHash': {
+      const hash = typeof value === 'string' ? normalizeContract('solana', value) : undefined
+      return put(field, hash, 'the base58 hash of the genesis block')
+    }
+    case 'confirmations':
+      if (family === 'solana') {
+        const depth = integer(value, SOLANA_CONFIRMATIONS, SOLANA_CONFIRMATIONS)
+        return put(field, depth, `${SOLANA_CONFIRMATIONS}, which stands for finalized`)
+      }
+      return put(
+        field,
+        integer(value, 1, CONFIRMATIONS_MAX),
+        `a whole number from 1 to ${CONFIRMATIONS_MAX}`,
+      )
+    case 'clockToleranceMs':
+      return put(
+        field,
+        integer(value, 0, CLOCK_TOLERANCE_MS_MAX),
+        `milliseconds from 0 to ${CLOCK_TOLERANCE_MS_MAX}`,
+      )
+    case 'blockTimeMs':
+      return put(
+        field,
+        integer(value, 1, BLOCK_TIME_MS_MAX),
+        `milliseconds from 1 to ${BLOCK_TIME_MS_MAX}`,
+      )
+    case 'explorerTxUrl': {
+      const url = text(value, /^https?:\/\/[^\s{}]+\{txHash\}[^\s{}]*$/)
+      return put(field, url, 'an http(s) URL with {txHash} in the place of the hash')
+    }
+  }
+}
+
+function readTokens(path: string, family: Family, value: unknown, report: Report): Tokens {
+  const tokens: Tokens = {}
+  if (!isObject(value)) {
+    report(path, 'an object with `usdc`, `usdt` or both')
+    return tokens
+  }
+  for (const [key, entry] of Object.entries(value)) {
+    const token = TOKENS.find((name) => name === key)
+    if (token === undefined) report(`${path}.${key}`, 'left out: the tokens are usdc and usdt')
+    else if (!isObject(entry)) report(`${path}.${key}`, 'an object with `contract` and `decimals`')
+    else {
+      const contract =
+        typeof entry['contract'] === 'string'
+          ? normalizeContract(family, entry['contract'])
+          : undefined
+      const decimals = integer(entry['decimals'], 0, DECIMALS_MAX)
+      if (contract === undefined) report(`${path}.${key}.contract`, CONTRACT_SHOULD_BE[family])
+      if (decimals === undefined)
+        report(`${path}.${key}.decimals`, `a whole number from 0 to ${DECIMALS_MAX}`)
+      for (const extra of Object.keys(entry)) {
+        if (extra !== 'contract' && extra !== 'decimals') {
+          report(`${path}.${key}.${extra}`, 'left out: a token has contract and decimals')
+        }
+      }
+      if (contract !== undefined && decimals !== undefined) tokens[token] = { contract, decimals }
+    }
+  }
+  return tokens
+}
+
+const CONTRACT_SHOULD_BE: Record<Family, string> = {
+  evm: 'an address: 0x and 40 hex digits, in one case or with a right EIP-55 checksum',
+  solana: 'the base58 address of a mint',
+}
+
+function readRpc(path: string, value: unknown, report: Report): string[] {
+  if (!Array.isArray(value) || value.length > RPC_COUNT_MAX) {
+    report(path, `a list of at most ${RPC_COUNT_MAX} URLs`)
+    return []
+  }
+  const urls: string[] = []
+  value.forEach((entry: unknown, index) => {
+    const isUrl =
+      typeof entry === 'string' && /^(https?|wss?):\/\//.test(entry) && URL.canParse(entry)
+    if (!isUrl) report(`${path}[${index}]`, 'a URL that begins with https, http, wss or ws')
+    // A second reading by the same endpoint would prove nothing.
+    else if (urls.includes(entry)) report(`${path}[${index}]`, 'another URL: it is listed twice')
+    else urls.push(entry)
+  })
+  return urls
+}
+
+function isObject(value: unknown): value is Json {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function text(value: unknown, pattern: RegExp): string | undefined {
+  return typeof value === 'string' && pattern.test(value) ? value : undefined
+}
+
+function integer(value: unknown, min: number, max: number): number | undefined {
+  return Number.isSafeInteger(value) && Number(value) >= min && Number(value) <= max
+    ? Number(value)
+    : undefined
+}
