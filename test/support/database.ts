@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import process, { env as environment } from 'node:process'
+import process, { env } from 'node:process'
 import { closeDb, type Db, openDb } from '#shared/db.ts'
 import { silentLog } from '#shared/log.ts'
 import { migrate } from '#shared/migrate.ts'
@@ -96,7 +96,7 @@ function sharedServer(): Promise<Server> {
 }
 
 async function startServer(): Promise<Server> {
-  const given = environment['TEST_DATABASE_URL']
+  const given = env['TEST_DATABASE_URL']
   const url = given || (await startEmbedded())
   const template = `template_${process.pid}_${randomBytes(4).toString('hex')}`
   await asAdmin(url, (admin) => admin`create database ${admin(template)}`)
