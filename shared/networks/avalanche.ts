@@ -9,7 +9,7 @@ export const avalanche: EvmFacts = {
   family: 'evm',
   networkName: 'Avalanche',
   confirmations: 1,
-  blockTimeMs: 2_000,
+  blockTimeMs: 1_700,
   live: {
     chainId: 43_114,
     explorerTxUrl: 'https://snowtrace.io/tx/{txHash}',

@@ -17,7 +17,7 @@ export const bnb: EvmFacts = {
       usdt: { contract: '0x55d398326f99059fF775485246999027B3197955', decimals: 18 },
     },
   },
-  // BNB Smart Chain testnet.
+  // BNB Smart Chain testnet: nobody issues here; these are the test tokens in common use.
   test: {
     chainId: 97,
     explorerTxUrl: 'https://testnet.bscscan.com/tx/{txHash}',

@@ -2,8 +2,10 @@ import type { EvmFacts } from './registry.ts'
 
 /**
  * OP Mainnet. USDC: Circle's native one (developers.circle.com/stablecoins/usdc-contract-addresses),
- * not the bridged USDC.e. USDT: the standard bridge's token of the Optimism token list; the separate
- * USDT0 contract is another token. No official USDT on OP Sepolia.
+ * not the bridged USDC.e. USDT: the standard bridge's token, as listed in
+ * ethereum-optimism.github.io (data/USDT). Unlike on Arbitrum and Polygon, USDT0 is a second contract
+ * here, 0x01bFF41798a0BcF287b996046Ca68b395DbC1071: an operator whose buyers hold that one names it in
+ * NETWORKS_FILE. No official USDT on OP Sepolia.
  */
 export const optimism: EvmFacts = {
   family: 'evm',
@@ -21,7 +23,7 @@ export const optimism: EvmFacts = {
   // OP Sepolia.
   test: {
     chainId: 11_155_420,
-    explorerTxUrl: 'https://sepolia-optimism.etherscan.io/tx/{txHash}',
+    explorerTxUrl: 'https://optimism-sepolia.blockscout.com/tx/{txHash}',
     tokens: { usdc: { contract: '0x5fd84259d66Cd46123540766Be93DFE6D43130D7', decimals: 6 } },
   },
 }

@@ -1,8 +1,8 @@
 import { normalizeContract } from './addresses.ts'
 import { MODES, TOKENS } from './names.ts'
-import type { Deployment, Family, Mode, NetworkFacts, Tokens } from './registry.ts'
+import type { Deployment, Family, Mode, NetworkFacts, TokenContract, Tokens } from './registry.ts'
 
-/** RPC endpoints of one deployment. Three serve every purpose; more only multiply calls. */
+/** RPC endpoints of one deployment: more would add calls, not certainty. */
 const RPC_COUNT_MAX = 16
 /** Blocks. Beyond this a payment would wait for days. */
 const CONFIRMATIONS_MAX = 10_000
@@ -10,7 +10,9 @@ const CONFIRMATIONS_MAX = 10_000
 const CLOCK_TOLERANCE_MS_MAX = 3_600_000
 /** Ten minutes, in milliseconds: no chain with stablecoins is slower. */
 const BLOCK_TIME_MS_MAX = 600_000
-/** ERC-20 and SPL store decimals in one byte; 36 keeps every amount within Postgres's `numeric`. */
+/** The tail that tells amounts on a shared address apart is counted in micro-dollars. */
+const DECIMALS_MIN = 6
+/** No stablecoin has more than 18; twice that still fits every column and parameter. */
 const DECIMALS_MAX = 36
 /** Solana's `finalized` commitment. Slot arithmetic is not used, so no other number has a meaning. */
 const SOLANA_CONFIRMATIONS = 32
@@ -32,11 +34,31 @@ const FIELDS = [
 ] as const
 
 type Field = (typeof FIELDS)[number]
+type Scalar = Exclude<Field, 'tokens' | 'rpc'>
 type Json = Record<string, unknown>
 /** Notes that the value at `path` is wrong. Values are not repeated: an RPC URL may hold a key. */
 type Report = (path: string, shouldBe: string) => void
 /** A row on its way to a deployment: what the table says, then what the file says over it. */
-type Row = { [F in Field]?: F extends keyof Deployment ? Deployment[F] : never }
+type Row = { [F in Field]?: NonNullable<Deployment[F]> }
+type Check<T> = { shouldBe: string; parse: (value: unknown) => T | undefined }
+
+const SCALARS: { readonly [F in Scalar]: Check<NonNullable<Deployment[F]>> } = {
+  networkName: text(/^.{1,64}$/u, 'a name of 1 to 64 characters'),
+  chainId: wholeNumber(1, Number.MAX_SAFE_INTEGER),
+  genesisHash: {
+    shouldBe: 'the base58 hash of the genesis block',
+    // A hash is 32 bytes, as a mint's address is.
+    parse: (value) => (typeof value === 'string' ? normalizeContract('solana', value) : undefined),
+  },
+  confirmations: wholeNumber(1, CONFIRMATIONS_MAX),
+  clockToleranceMs: wholeNumber(0, CLOCK_TOLERANCE_MS_MAX),
+  blockTimeMs: wholeNumber(1, BLOCK_TIME_MS_MAX),
+  explorerTxUrl: text(
+    /^https?:\/\/[^\s{}]+\{txHash\}[^\s{}]*$/,
+    'an http(s) URL with {txHash} in the place of the hash',
+  ),
+}
+const DECIMALS = wholeNumber(DECIMALS_MIN, DECIMALS_MAX)
 
 /** The networks file can't be run. `faults` has one line each: the field's path, what it should be. */
 export class NetworksError extends Error {
@@ -200,74 +222,42 @@ function readModes(network: string, modes: Json, report: Report): { [M in Mode]?
 /** The well-formed fields of one row; the others are reported and left out. */
 function readRow(path: string, family: Family, json: Json, report: Report): Row {
   const row: Row = {}
-  const put = <F extends Field>(field: F, value: Row[F] | undefined, shouldBe: string) => {
-    if (value === undefined) report(`${path}.${field}`, shouldBe)
-    else row[field] = value
-  }
+  const absent = family === 'evm' ? 'genesisHash' : 'chainId'
+  const fields = FIELDS.filter((field) => field !== absent)
   for (const [key, value] of Object.entries(json)) {
-    const field = FIELDS.find((name) => name === key)
-    const other = family === 'evm' ? 'genesisHash' : 'chainId'
-    if (field === undefined || field === other) {
-      report(
-        `${path}.${key}`,
-        `left out: the fields are ${FIELDS.filter((f) => f !== other).join(', ')}`,
-      )
+    const field = fields.find((name) => name === key)
+    if (field === undefined) {
+      report(`${path}.${key}`, `left out: the fields are ${fields.join(', ')}`)
     } else if (field === 'tokens') {
       row.tokens = readTokens(`${path}.tokens`, family, value, report)
     } else if (field === 'rpc') {
       row.rpc = readRpc(`${path}.rpc`, value, report)
+    } else if (field === 'confirmations' && family === 'solana') {
+      if (value !== SOLANA_CONFIRMATIONS) {
+        report(`${path}.${field}`, `${SOLANA_CONFIRMATIONS}, which stands for finalized`)
+      }
     } else {
-      readScalar(field, family, value, put)
+      readScalar(row, field, value, (shouldBe) => report(`${path}.${field}`, shouldBe))
     }
   }
   return row
 }
 
-type Scalar = Exclude<Field, 'tokens' | 'rpc'>
-type Put = <F extends Field>(field: F, value: Row[F] | undefined, shouldBe: string) => void
-
-function readScalar(field: Scalar, family: Family, value: unknown, put: Put): void {
-  switch (field) {
-    case 'networkName':
-      return put(field, text(value, /^.{1,64}$/u), 'a name of 1 to 64 characters')
-    case 'chainId':
-      return put(field, integer(value, 1, Number.MAX_SAFE_INTEGER), 'a positive integer')
-    case 'genesisHash': {
-      const hash = typeof value === 'string' ? normalizeContract('solana', value) : undefined
-      return put(field, hash, 'the base58 hash of the genesis block')
-    }
-    case 'confirmations':
-      if (family === 'solana') {
-        const depth = integer(value, SOLANA_CONFIRMATIONS, SOLANA_CONFIRMATIONS)
-        return put(field, depth, `${SOLANA_CONFIRMATIONS}, which stands for finalized`)
-      }
-      return put(
-        field,
-        integer(value, 1, CONFIRMATIONS_MAX),
-        `a whole number from 1 to ${CONFIRMATIONS_MAX}`,
-      )
-    case 'clockToleranceMs':
-      return put(
-        field,
-        integer(value, 0, CLOCK_TOLERANCE_MS_MAX),
-        `milliseconds from 0 to ${CLOCK_TOLERANCE_MS_MAX}`,
-      )
-    case 'blockTimeMs':
-      return put(
-        field,
-        integer(value, 1, BLOCK_TIME_MS_MAX),
-        `milliseconds from 1 to ${BLOCK_TIME_MS_MAX}`,
-      )
-    case 'explorerTxUrl': {
-      const url = text(value, /^https?:\/\/[^\s{}]+\{txHash\}[^\s{}]*$/)
-      return put(field, url, 'an http(s) URL with {txHash} in the place of the hash')
-    }
-  }
+function readScalar<F extends Scalar>(
+  row: Row,
+  field: F,
+  value: unknown,
+  report: (shouldBe: string) => void,
+): void {
+  const { shouldBe, parse } = SCALARS[field]
+  const parsed = parse(value)
+  if (parsed === undefined) report(shouldBe)
+  else row[field] = parsed
 }
 
 function readTokens(path: string, family: Family, value: unknown, report: Report): Tokens {
   const tokens: Tokens = {}
-  if (!isObject(value)) {
+  if (!isObject(value) || Object.keys(value).length === 0) {
     report(path, 'an object with `usdc`, `usdt` or both')
     return tokens
   }
@@ -276,23 +266,31 @@ function readTokens(path: string, family: Family, value: unknown, report: Report
     if (token === undefined) report(`${path}.${key}`, 'left out: the tokens are usdc and usdt')
     else if (!isObject(entry)) report(`${path}.${key}`, 'an object with `contract` and `decimals`')
     else {
-      const contract =
-        typeof entry['contract'] === 'string'
-          ? normalizeContract(family, entry['contract'])
-          : undefined
-      const decimals = integer(entry['decimals'], 0, DECIMALS_MAX)
-      if (contract === undefined) report(`${path}.${key}.contract`, CONTRACT_SHOULD_BE[family])
-      if (decimals === undefined)
-        report(`${path}.${key}.decimals`, `a whole number from 0 to ${DECIMALS_MAX}`)
-      for (const extra of Object.keys(entry)) {
-        if (extra !== 'contract' && extra !== 'decimals') {
-          report(`${path}.${key}.${extra}`, 'left out: a token has contract and decimals')
-        }
-      }
-      if (contract !== undefined && decimals !== undefined) tokens[token] = { contract, decimals }
+      const contract = readToken(`${path}.${key}`, family, entry, report)
+      if (contract !== undefined) tokens[token] = contract
     }
   }
+  if (tokens.usdc !== undefined && tokens.usdc.contract === tokens.usdt?.contract) {
+    report(`${path}.usdt.contract`, 'another contract than that of usdc')
+  }
   return tokens
+}
+
+function readToken(
+  path: string,
+  family: Family,
+  entry: Json,
+  report: Report,
+): TokenContract | undefined {
+  const { contract: address, decimals: count, ...others } = entry
+  for (const key of Object.keys(others)) {
+    report(`${path}.${key}`, 'left out: a token has contract and decimals')
+  }
+  const contract = typeof address === 'string' ? normalizeContract(family, address) : undefined
+  const decimals = DECIMALS.parse(count)
+  if (contract === undefined) report(`${path}.contract`, CONTRACT_SHOULD_BE[family])
+  if (decimals === undefined) report(`${path}.decimals`, DECIMALS.shouldBe)
+  return contract === undefined || decimals === undefined ? undefined : { contract, decimals }
 }
 
 const CONTRACT_SHOULD_BE: Record<Family, string> = {
@@ -321,12 +319,19 @@ function isObject(value: unknown): value is Json {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-function text(value: unknown, pattern: RegExp): string | undefined {
-  return typeof value === 'string' && pattern.test(value) ? value : undefined
+function text(pattern: RegExp, shouldBe: string): Check<string> {
+  return {
+    shouldBe,
+    parse: (value) => (typeof value === 'string' && pattern.test(value) ? value : undefined),
+  }
 }
 
-function integer(value: unknown, min: number, max: number): number | undefined {
-  return Number.isSafeInteger(value) && Number(value) >= min && Number(value) <= max
-    ? Number(value)
-    : undefined
+function wholeNumber(min: number, max: number): Check<number> {
+  return {
+    shouldBe: `a whole number from ${min} to ${max}`,
+    parse: (value) =>
+      typeof value === 'number' && Number.isSafeInteger(value) && value >= min && value <= max
+        ? value
+        : undefined,
+  }
 }

@@ -15,7 +15,7 @@ export const solana: SolanaFacts = {
     explorerTxUrl: 'https://solscan.io/tx/{txHash}',
     tokens: {
       usdc: { contract: 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v', decimals: 6 },
-      usdt: { contract: 'Es9vMFrzaCERmJfrF4H2FYD1KCoNkc11McCe8BenwNYB', decimals: 6 },
+      usdt: { contract: 'Es9vMFrzaCERmJfrF4H2FYD4KCoNkY11McCe8BenwNYB', decimals: 6 },
     },
   },
   // Devnet.
