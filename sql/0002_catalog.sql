@@ -30,6 +30,8 @@ create table xpub_addresses (
   address text not null unique,
   free_at timestamptz not null default '-infinity',
   received_at timestamptz,
+  -- Whose it is, or was last.
+  payment_id text collate "C",
   primary key (xpub, address_index)
 );
 create index xpub_addresses_free on xpub_addresses (xpub, address_index)

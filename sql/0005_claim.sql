@@ -278,7 +278,7 @@ begin
     v_slot.expires_at := payment.expires_at;
 
     if v_wallet.xpub is not null then
-      update xpub_addresses x set free_at = 'infinity'
+      update xpub_addresses x set free_at = 'infinity', payment_id = p_payment.payment_id
       where x.xpub = v_wallet.xpub and x.address_index = (
         select f.address_index from xpub_addresses f
         where f.xpub = v_wallet.xpub and f.received_at is null and f.free_at < 'infinity'

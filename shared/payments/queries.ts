@@ -1,0 +1,63 @@
+import type { SqlLike, Tx } from '#shared/db.ts'
+import type { LockedPayment, PaymentReading } from '#shared/payments/row.ts'
+
+/** A payment as it is shown, or undefined when there is none. One query. */
+export async function readPayment(
+  sql: SqlLike,
+  paymentId: string,
+): Promise<PaymentReading | undefined> {
+  const rows = await sql<PaymentReading[]>`
+    select p.*, s.branding, d.block_number as position, service_now() as now
+    from payments p
+    join stores s on s.store_id = p.store_id
+    left join deployments d on d.deployment = p.deployment
+    where p.payment_id = ${paymentId}`
+  return rows[0]
+}
+
+/**
+ * Locks payments for a change, in id order so that two transactions never wait for each other in a circle.
+ * Unknown ids are left out.
+ */
+export async function lockPayments(
+  tx: Tx,
+  paymentIds: readonly string[],
+): Promise<Map<string, LockedPayment>> {
+  if (paymentIds.length === 0) return new Map()
+  const rows = await tx<LockedPayment[]>`
+    select p.*, s.top_up_until_expiry, service_now() as now
+    from payments p
+    join stores s on s.store_id = p.store_id
+    where p.payment_id = any (${[...new Set(paymentIds)]})
+    order by p.payment_id
+    for update of p`
+  return new Map(rows.map((row) => [row.paymentId, row]))
+}
+
+/** A transfer attributed to a payment. */
+export type CreditRow = {
+  paymentId: string
+  transferId: string
+  txHash: string
+  blockNumber: number
+  logIndex: number
+  amountBaseUnits: bigint
+  isHeld: boolean
+  isFinal: boolean
+}
+
+/** What is attributed to these payments now, in the order of the chain. */
+export async function readCredits(
+  tx: Tx,
+  paymentIds: readonly string[],
+): Promise<Map<string, CreditRow[]>> {
+  const credits = new Map<string, CreditRow[]>(paymentIds.map((id) => [id, []]))
+  if (paymentIds.length === 0) return credits
+  const rows = await tx<CreditRow[]>`
+    select payment_id, transfer_id, tx_hash, block_number, log_index, amount_base_units, is_held, is_final
+    from transfers
+    where payment_id = any (${[...paymentIds]}) and state = 'MATCHED'
+    order by block_number, log_index`
+  for (const row of rows) credits.get(row.paymentId)?.push(row)
+  return credits
+}

@@ -1,0 +1,38 @@
+import { centsToDecimal } from '#shared/money.ts'
+import { paymentUri } from '#shared/networks/payment-uri.ts'
+import type { Deployment } from '#shared/networks/registry.ts'
+import { confirmationsOf, type PaymentReading } from '#shared/payments/row.ts'
+
+/** What the wire form of a payment is made with. */
+export type ViewContext = {
+  /** Without a trailing slash. */
+  publicUrl: string
+  deployments: ReadonlyMap<string, Deployment>
+}
+
+export type PaymentObject = ReturnType<typeof paymentView>
+
+/** The payment object of spec section 2 with the additions of contract section 1. Pure. */
+export function paymentView(reading: PaymentReading, context: ViewContext) {
+  return {
+    paymentId: reading.paymentId,
+    status: reading.status,
+    mode: reading.mode,
+    network: reading.network,
+    token: reading.token,
+    payTo: reading.address,
+    contract: reading.contract,
+    amount: centsToDecimal(reading.amountCents),
+    amountBaseUnits: reading.amountBaseUnits.toString(),
+    decimals: reading.decimals,
+    txHash: reading.txHash,
+    expiresAt: reading.expiresAt.toISOString(),
+    branding: reading.branding,
+    confirmations: confirmationsOf(reading, reading.position) ?? 0,
+    confirmationsRequired: reading.confirmationsRequired,
+    paymentUri: paymentUri(context.deployments.get(reading.deployment), reading),
+    checkoutUrl: `${context.publicUrl}/pay/${reading.paymentId}`,
+    createdAt: reading.createdAt.toISOString(),
+    serverTime: reading.now.toISOString(),
+  }
+}
