@@ -18,7 +18,7 @@ export function parseOriginHost(
 ): { host: string } | { refusal: OriginRefusal } {
   if (header === null || header === undefined || header === '') return { refusal: 'missing' }
   if (header === 'null') return { refusal: 'opaque' }
-  if (header.length > ORIGIN_LENGTH_MAX || !/^https?:\/\/[^\s/?#@\\,]+$/i.test(header)) {
+  if (header.length > ORIGIN_LENGTH_MAX || !/^https?:\/\/[^\s/?#@\\,%]+$/i.test(header)) {
     return { refusal: 'malformed' }
   }
   const host = URL.canParse(header) ? normalizeHost(new URL(header).hostname) : undefined
@@ -39,7 +39,7 @@ export function parseHost(text: string): string | undefined {
 
 /** Whether rejecting `rejectedHost` rejects `host`: the same one or a sub-domain of it. Both parsed. */
 export function isRejectedBy(host: string, rejectedHost: string): boolean {
-  // An address has no sub-domains: 5.1.2.3.4 is no host, but 1.2.3.4 must not fall to a rule for `4`.
+  // An address has no parent domains: 1.2.3.4 must not fall to a rule for `4` or `3.4`.
   return host === rejectedHost || (!isIPv4(host) && host.endsWith(`.${rejectedHost}`))
 }
 

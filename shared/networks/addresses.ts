@@ -1,7 +1,7 @@
 import { secp256k1 } from '@noble/curves/secp256k1'
 import { HDKey } from '@scure/bip32'
 import { isOffCurveAddress, isAddress as isSolanaAddress } from '@solana/kit'
-import { checksumAddress, isAddress as isEvmAddress, keccak256 } from 'viem/utils'
+import { getAddress, isAddress as isEvmAddress, keccak256 } from 'viem/utils'
 import { assert } from '#shared/assert.ts'
 import type { Family } from './registry.ts'
 
@@ -83,7 +83,7 @@ function childAddress(key: HDKey, index: number): string {
   assert(publicKey !== null && derivedIndex === index, 'the child key exists')
   const uncompressed = secp256k1.ProjectivePoint.fromHex(publicKey).toRawBytes(false)
   // Ethereum's address: the last 20 bytes of the hash of both coordinates, without the 0x04 before them.
-  return checksumAddress(`0x${keccak256(uncompressed.subarray(1)).slice(-40)}`)
+  return getAddress(`0x${keccak256(uncompressed.subarray(1)).slice(-40)}`)
 }
 
 function readXpub(text: string): HDKey | undefined {
@@ -100,5 +100,5 @@ function normalizeEvm(text: string): string | undefined {
   const digits = text.slice(2)
   const isOneCase = digits === digits.toLowerCase() || digits === digits.toUpperCase()
   if (!isOneCase && !isEvmAddress(text, { strict: true })) return undefined
-  return checksumAddress(`0x${digits.toLowerCase()}`)
+  return getAddress(`0x${digits.toLowerCase()}`)
 }
