@@ -37,6 +37,13 @@ export const LOCK_TIMEOUT_MS = 4_500
 
 /** Seconds for TCP, TLS and log-in together. */
 const CONNECT_TIMEOUT_S = 5
+/** Seconds the server may be silent while it owes an answer: beyond its own deadlines it is stopped or cut off. */
+const RESPONSE_TIMEOUT_S = 12
+/** Seconds a query waits for a free connection before it is refused. */
+const QUEUE_TIMEOUT_S = 5
+/** Seconds before the next attempt to connect after failures: doubling from the first, up to the last. */
+const RECONNECT_MIN_S = 0.05
+const RECONNECT_MAX_S = 1
 /** An unused connection is given back to the server after this many seconds. */
 const IDLE_TIMEOUT_S = 60
 /** Seconds until a connection is replaced, so that its backend's caches cannot grow for ever. */
@@ -68,8 +75,9 @@ export function openDb(options: DbOptions): Db {
   return postgres(url, {
     max: poolSizeMax,
     prepare,
-    // One statement on the wire per connection: with the default of 100 a slow one delays those queued behind it.
-    ...{ max_pipeline: 1 },
+    ...UNTYPED,
+    ...(options.unbounded ? { response_timeout: 0, queue_timeout: 0 } : {}),
+    backoff: reconnectDelay,
     connect_timeout: CONNECT_TIMEOUT_S,
     idle_timeout: IDLE_TIMEOUT_S,
     max_lifetime: LIFETIME_MAX_S,
@@ -79,6 +87,18 @@ export function openDb(options: DbOptions): Db {
     types: { numeric: NUMERIC, int8: INT8 },
     onnotice: ignoreNotice,
   })
+}
+
+/** Options the driver has (the two timeouts by our patch) but does not declare. */
+const UNTYPED = {
+  // One statement on the wire per connection: with the default of 100 a slow one delays those queued behind it.
+  max_pipeline: 1,
+  response_timeout: RESPONSE_TIMEOUT_S,
+  queue_timeout: QUEUE_TIMEOUT_S,
+}
+
+function reconnectDelay(failures: number): number {
+  return Math.min(RECONNECT_MIN_S * 2 ** failures, RECONNECT_MAX_S)
 }
 
 /** Ends the pool: waits for running statements up to `timeoutMs`, then cuts them off. */
