@@ -1,0 +1,39 @@
+/**
+ * A certificate authority that exists for tests alone, and a certificate of it for
+ * `hooks.example.test` with its key; good until 2125. Made with
+ * `openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -days 36500`.
+ */
+export const TEST_CA = `-----BEGIN CERTIFICATE-----
+MIIBkDCCATWgAwIBAgIUBt3HMsNyQhbzC5GrsZ/TaIch24gwCgYIKoZIzj0EAwIw
+HDEaMBgGA1UEAwwRVGVzdCByZWNlaXZlcnMgQ0EwIBcNMjYxMTIxMTE0MzI5WhgP
+MjEyNjEwMjgxMTQzMjlaMBwxGjAYBgNVBAMMEVRlc3QgcmVjZWl2ZXJzIENBMFkw
+EwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE3IHoKo6wbuwuJ4m5Xx06PdSLXM4+9+dt
+U76X0OYy7oGoM8gapz/sRxLWNRi7zy8dJApSgK+p7hgybUdrUBKOXKNTMFEwHQYD
+VR0OBBYEFIwhmHpibqAFJk8tuRsNDNipVjmVMB8GA1UdIwQYMBaAFIwhmHpibqAF
+Jk8tuRsNDNipVjmVMA8GA1UdEwEB/wQFMAMBAf8wCgYIKoZIzj0EAwIDSQAwRgIh
+AI7HXKIGC2CuwWTuQFpmUyhsisuYVqzl73aNKAGfnv0WAiEArHRLtRf5ZwrUtBfl
+mSOaIZdysP8rDmYSFv6zIopOi/4=
+-----END CERTIFICATE-----
+`
+
+export const TEST_TLS = {
+  name: 'hooks.example.test',
+  cert: `-----BEGIN CERTIFICATE-----
+MIIBqjCCAU+gAwIBAgIUPV+e8eq1fv46lsZnbDFHKlhSm10wCgYIKoZIzj0EAwIw
+HDEaMBgGA1UEAwwRVGVzdCByZWNlaXZlcnMgQ0EwIBcNMjYxMTIxMTE0MzI5WhgP
+MjEyNjEwMjgxMTQzMjlaMB0xGzAZBgNVBAMMEmhvb2tzLmV4YW1wbGUudGVzdDBZ
+MBMGByqGSM49AgEGCCqGSM49AwEHA0IABEM7i5HgIyW1R2YqNDvkCWAlvsCz4iXX
+UKX3m7Hi1QN2a5BewkkJ+qo65Uz/eBvd8HN0bgTiWUZKl7q9afCWvvGjbDBqMB0G
+A1UdEQQWMBSCEmhvb2tzLmV4YW1wbGUudGVzdDAJBgNVHRMEAjAAMB0GA1UdDgQW
+BBQdHbGw4X/0ZWyn4eDZGhKulsxQojAfBgNVHSMEGDAWgBSMIZh6Ym6gBSZPLbkb
+DQzYqVY5lTAKBggqhkjOPQQDAgNJADBGAiEA2oBixCZOJRL2VLlb4U3f+t5/wK1j
+QUQEF3zuyblPl3cCIQCngRSkSMgbGVEkNNwa3n5bPL2VKRifvf/0SwLJS2Ybzg==
+-----END CERTIFICATE-----
+`,
+  key: `-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgQGzXHWBdRQRZyN3x
+9t2TmjS4OeAOjACuXi9oQiOL/RChRANCAARDO4uR4CMltUdmKjQ75AlgJb7As+Il
+11Cl95ux4tUDdmuQXsJJCfqqOuVM/3gb3fBzdG4E4llGSpe6vWnwlr7x
+-----END PRIVATE KEY-----
+`,
+} as const
