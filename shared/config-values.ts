@@ -21,8 +21,8 @@ export const SMTP_URL: Format<string> = {
 }
 
 export const PROXY_URL: Format<string> = {
-  shouldBe: 'a URL that begins with http:// or https://',
-  parse: (text) => (isUrl(text, ['http:', 'https:']) ? text : undefined),
+  shouldBe: 'a URL that begins with http:// and names a host',
+  parse: (text) => (isUrl(text, ['http:']) ? text : undefined),
 }
 
 /** Links are made by appending a path, hence no slash, query or fragment at the end. */
