@@ -1,6 +1,14 @@
 import { normalizeContract } from './addresses.ts'
 import { MODES, TOKENS } from './names.ts'
-import type { Deployment, Family, Mode, NetworkFacts, TokenContract, Tokens } from './registry.ts'
+import type {
+  Deployment,
+  Family,
+  Mode,
+  NetworkFacts,
+  Token,
+  TokenContract,
+  Tokens,
+} from './registry.ts'
 
 /** RPC endpoints of one deployment: more would add calls, not certainty. */
 const RPC_COUNT_MAX = 16
@@ -168,7 +176,7 @@ function withStandIns(tokens: Tokens, facts: NetworkFacts | undefined, mode: Mod
   return mode === 'test' && facts !== undefined ? { ...facts.live.tokens, ...tokens } : tokens
 }
 
-/** Two watchers of one token on one chain would both credit its transfers. One that is off reads none. */
+/** Two watchers of one token on one chain would both credit a transfer. One that is off watches nothing. */
 function reportSharedTokens(deployments: Iterable<Deployment>, faults: string[]): void {
   const ownerByToken = new Map<string, string>()
   for (const deployment of deployments) {
@@ -182,7 +190,7 @@ function reportSharedTokens(deployments: Iterable<Deployment>, faults: string[])
       const owner = ownerByToken.get(key)
       if (owner === undefined) ownerByToken.set(key, name)
       else
-        faults.push(`${name} should be another contract or chain than ${owner}: both are one token`)
+        faults.push(`${name} should be another contract or chain than ${owner}, which is the same`)
     }
   }
 }
@@ -256,7 +264,7 @@ function readScalar<F extends Scalar>(
 }
 
 function readTokens(path: string, family: Family, value: unknown, report: Report): Tokens {
-  const tokens: Tokens = {}
+  const tokens: { [T in Token]?: TokenContract } = {}
   if (!isObject(value) || Object.keys(value).length === 0) {
     report(path, 'an object with `usdc`, `usdt` or both')
     return tokens
@@ -269,9 +277,6 @@ function readTokens(path: string, family: Family, value: unknown, report: Report
       const contract = readToken(`${path}.${key}`, family, entry, report)
       if (contract !== undefined) tokens[token] = contract
     }
-  }
-  if (tokens.usdc !== undefined && tokens.usdc.contract === tokens.usdt?.contract) {
-    report(`${path}.usdt.contract`, 'another contract than that of usdc')
   }
   return tokens
 }

@@ -17,8 +17,8 @@ export type Token = (typeof TOKENS)[number]
 export type Family = 'evm' | 'solana'
 
 /** `contract` is the EIP-55 address (EVM) or the mint (Solana, base58). */
-export type TokenContract = { contract: string; decimals: number }
-export type Tokens = { [T in Token]?: TokenContract }
+export type TokenContract = { readonly contract: string; readonly decimals: number }
+export type Tokens = { readonly [T in Token]?: TokenContract }
 
 type SharedFacts = {
   /** What a buyer reads, for example `BNB Chain`. */
