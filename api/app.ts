@@ -1,0 +1,156 @@
+import { Elysia } from 'elysia'
+import { ServiceError } from '#shared/errors.ts'
+import { newId } from '#shared/ids.ts'
+import { answerError, answerJson, CORS_HEADERS, notReady, overdue } from './answer.ts'
+import type { ApiDeps } from './deps.ts'
+import type { Endpoint } from './endpoint.ts'
+
+export type App = {
+  /** Answers one request; never throws. `socketAddress` is the socket's other end. */
+  fetch(request: Request, socketAddress: string): Promise<Response>
+  endpoints: readonly Endpoint[]
+}
+
+/** Milliseconds until a request is answered `unavailable`, whatever it waits for. Over the statement timeout. */
+const REQUEST_DEADLINE_MS = 8_000
+/** Seconds a browser may remember a preflight's answer. */
+const PREFLIGHT_MAX_AGE_S = 86_400
+
+/**
+ * The HTTP side of the API. Elysia finds the route; all else is done here once for every endpoint, on the request as it
+ * came: Elysia's own body and query parsing would coerce what must be refused.
+ */
+export function createApp(deps: ApiDeps, endpoints: readonly Endpoint[]): App {
+  // The address cannot travel through Elysia, the request object can.
+  const addresses = new WeakMap<Request, string>()
+  const app = new Elysia({ normalize: false })
+  for (const endpoint of endpoints) {
+    app.route(
+      endpoint.method,
+      endpoint.path,
+      ({ request, params }: { request: Request; params: Record<string, string> }) =>
+        serveEndpoint(deps, endpoint, request, params, addresses.get(request) ?? ''),
+      { parse: 'none' } as object,
+    )
+  }
+  app.all('/*', ({ request }: { request: Request }) => serveOther(deps, endpoints, request), {
+    parse: 'none',
+  } as object)
+  return {
+    endpoints,
+    async fetch(request, socketAddress) {
+      addresses.set(request, socketAddress)
+      try {
+        return await app.fetch(request)
+      } catch (error) {
+        return answerError(deps, error, newHeaders())
+      }
+    },
+  }
+}
+
+async function serveEndpoint(
+  deps: ApiDeps,
+  endpoint: Endpoint,
+  request: Request,
+  params: Readonly<Record<string, string>>,
+  socketAddress: string,
+): Promise<Response> {
+  const startedMs = deps.nowMs()
+  const headers = newHeaders()
+  if (isCrossOrigin(endpoint)) Object.assign(headers, CORS_HEADERS)
+  let response: Response
+  try {
+    if (!deps.schema.isCurrent) throw notReady()
+    if (Object.values(params).includes(null as never)) throw new ServiceError('not_found')
+    const arrival = { request, params, socketAddress, query: queryOf(request.url), headers }
+    const body = await withDeadline(endpoint.run(deps, arrival))
+    response =
+      body instanceof Response
+        ? withHeaders(body, headers)
+        : answerJson(endpoint.status, body, headers)
+  } catch (error) {
+    response = answerError(deps, error, headers)
+  }
+  const labels = { method: endpoint.method, path: endpoint.path, status: String(response.status) }
+  deps.requestCount.add(labels)
+  deps.requestSeconds.observe((deps.nowMs() - startedMs) / 1000)
+  return response
+}
+
+/** What no route took: a preflight, a wrong method, an unknown path. */
+function serveOther(deps: ApiDeps, endpoints: readonly Endpoint[], request: Request): Response {
+  const headers = newHeaders()
+  const { pathname } = new URL(request.url)
+  const there = endpoints.filter((endpoint) => matches(endpoint.path, pathname))
+  if (there.length === 0) return answerError(deps, new ServiceError('not_found'), headers)
+  const allow = allowedMethods(there).join(', ')
+  if (there.every(isCrossOrigin)) {
+    Object.assign(headers, CORS_HEADERS)
+    if (request.method === 'OPTIONS') return answerPreflight(allow, headers)
+  }
+  return answerError(
+    deps,
+    new ServiceError('method_not_allowed', { headers: { Allow: allow } }),
+    headers,
+  )
+}
+
+function answerPreflight(allow: string, headers: Record<string, string>): Response {
+  return answerJson(204, undefined, {
+    ...headers,
+    Allow: allow,
+    'Access-Control-Allow-Methods': allow,
+    'Access-Control-Allow-Headers': 'Content-Type',
+    'Access-Control-Max-Age': String(PREFLIGHT_MAX_AGE_S),
+  })
+}
+
+function allowedMethods(endpoints: readonly Endpoint[]): string[] {
+  const methods: string[] = endpoints.map(({ method }) => method)
+  if (methods.includes('GET')) methods.push('HEAD')
+  if (endpoints.every(isCrossOrigin)) methods.push('OPTIONS')
+  return [...new Set(methods)]
+}
+
+/** The publishable-key and capability endpoints are called by pages of any origin; nothing else is. */
+function isCrossOrigin({ auth }: Endpoint): boolean {
+  return auth === 'publishable' || auth === 'capability'
+}
+
+function matches(path: string, pathname: string): boolean {
+  const wanted = path.split('/')
+  const given = pathname.replace(/(?<=.)\/$/, '').split('/')
+  if (wanted.length !== given.length) return false
+  return wanted.every((part, index) =>
+    part.startsWith(':') ? given[index] !== '' : part === given[index],
+  )
+}
+
+function newHeaders(): Record<string, string> {
+  return { 'X-Request-Id': newId('req') }
+}
+
+function withHeaders(response: Response, headers: Readonly<Record<string, string>>): Response {
+  for (const [name, value] of Object.entries(headers)) response.headers.set(name, value)
+  return response
+}
+
+function queryOf(url: string): string {
+  const start = url.indexOf('?')
+  if (start < 0) return ''
+  const end = url.indexOf('#', start)
+  return url.slice(start + 1, end < 0 ? undefined : end)
+}
+
+async function withDeadline<T>(work: Promise<T>): Promise<T> {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(overdue()), REQUEST_DEADLINE_MS)
+  })
+  try {
+    return await Promise.race([work, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}

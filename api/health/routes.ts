@@ -1,0 +1,44 @@
+import { fail } from '#shared/errors.ts'
+import { METRICS_CONTENT_TYPE } from '#shared/metrics.ts'
+import { isBlockedAddress } from '#shared/outbound-address.ts'
+import { endpoint } from '../endpoint.ts'
+import { readFaults } from '../networks/service.ts'
+
+/** The process answers: that is all. */
+export const getHealth = endpoint({
+  method: 'GET',
+  path: '/healthz',
+  auth: 'open',
+  summary: 'Whether this process answers',
+  handle: () => ({ status: 'OK' }),
+})
+
+/**
+ * Whether the process can do its work: the database answers with the right schema. What is wrong with a network is
+ * reported and does not take the API out of rotation, since everything else still works.
+ */
+export const getReadiness = endpoint({
+  method: 'GET',
+  path: '/readyz',
+  auth: 'open',
+  summary: 'Whether this process can do its work, and which networks see nothing',
+  fails: ['unavailable'],
+  handle: async (deps) => {
+    const networks = await readFaults(deps)
+    return { status: networks.length === 0 ? 'OK' : 'DEGRADED', networks }
+  },
+})
+
+export const getMetrics = endpoint({
+  method: 'GET',
+  path: '/metrics',
+  auth: 'open',
+  summary: 'The process’s numbers for Prometheus, for private addresses only',
+  fails: ['not_found'],
+  handle: (deps, { clientIp }) => {
+    if (!isBlockedAddress(clientIp())) fail('not_found')
+    return new Response(deps.metrics.render(), {
+      headers: { 'Content-Type': METRICS_CONTENT_TYPE },
+    })
+  },
+})

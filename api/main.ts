@@ -1,0 +1,52 @@
+import { readFileSync } from 'node:fs'
+import process from 'node:process'
+import { type Config, exitOnConfigError, loadConfig } from '#shared/config.ts'
+import { closeDb, openDb } from '#shared/db.ts'
+import { createLog } from '#shared/log.ts'
+import { startApi } from './start.ts'
+
+/** Milliseconds for open database connections to close, after the server has stopped. */
+const CLOSE_TIMEOUT_MS = 500
+
+const config = readConfig()
+const log = createLog({
+  level: config.logLevel,
+  format: config.logFormat,
+  name: 'api',
+  write: (line) => process.stdout.write(`${line}\n`),
+})
+const db = openDb({
+  url: config.databaseUrl,
+  applicationName: 'api',
+  prepare: config.databasePrepare,
+})
+const api = startApi({ config, db, log, reusePort: true })
+log.info('listening', { url: api.url })
+
+const stop = async () => {
+  await api.stop()
+  await closeDb(db, CLOSE_TIMEOUT_MS)
+  process.exit(0)
+}
+process.once('SIGTERM', stop)
+process.once('SIGINT', stop)
+
+try {
+  await api.ready
+} catch (error) {
+  log.error('the API cannot run on this database', { cause: error })
+  await api.stop()
+  process.exit(1)
+}
+
+function readConfig(): Config & { databaseUrl: string; encryptionKey: Uint8Array } {
+  try {
+    return loadConfig(process.env, {
+      readFile: (path) => readFileSync(path, 'utf8'),
+      isTerminal: process.stdout.isTTY === true,
+      requires: ['databaseUrl', 'encryptionKey'],
+    })
+  } catch (error) {
+    return exitOnConfigError(error, process)
+  }
+}

@@ -1,0 +1,80 @@
+import type { Db } from '#shared/db.ts'
+import { TOKENS } from '#shared/networks/names.ts'
+import type { Deployment } from '#shared/networks/registry.ts'
+import type { ApiDeps } from '../deps.ts'
+
+/**
+ * What a deployment is doing. `OFF`: no RPC; in test mode it settles by simulate. `NOT_RUNNING`: no indexer holds it.
+ * `STALLED`: the chain's head has not been seen for {@link STALLED_AFTER_S}. `HALTED`: it stopped itself.
+ */
+export type NetworkState = 'RUNNING' | 'OFF' | 'NOT_RUNNING' | 'STALLED' | 'HALTED'
+
+/** A deployment's row, with ages told by Postgres's clock. */
+type Progress = {
+  deployment: string
+  blockNumber: number | null
+  headNumber: number | null
+  isLed: boolean
+  isStalled: boolean
+  isHalted: boolean
+}
+
+/** Seconds without a look at the chain's head after which a deployment counts as stalled. */
+const STALLED_AFTER_S = 60
+
+/** Every deployment that can be checked out on, with its facts and its state. */
+export async function readNetworks(deps: ApiDeps) {
+  const progress = await readProgress(deps.db)
+  return [...deps.config.deployments.values()]
+    .filter((deployment) => deployment.isOn || deployment.mode === 'test')
+    .map((deployment) => describe(deployment, progress.get(deployment.deployment)))
+}
+
+/** The deployments that are on and see nothing, each with why; empty when all is well. */
+export async function readFaults(
+  deps: ApiDeps,
+): Promise<{ deployment: string; state: NetworkState }[]> {
+  const progress = await readProgress(deps.db)
+  return [...deps.config.deployments.values()].flatMap((one) => {
+    const state = stateOf(one, progress.get(one.deployment))
+    return state === 'RUNNING' || state === 'OFF' ? [] : [{ deployment: one.deployment, state }]
+  })
+}
+
+function describe(one: Deployment, progress: Progress | undefined) {
+  const { blockNumber = null, headNumber = null } = progress ?? {}
+  return {
+    network: one.network,
+    name: one.networkName,
+    mode: one.mode,
+    family: one.family,
+    tokens: TOKENS.flatMap((token) => {
+      const facts = one.tokens[token]
+      return facts === undefined ? [] : [{ token, ...facts }]
+    }),
+    confirmations: one.confirmations,
+    isOn: one.isOn,
+    state: stateOf(one, progress),
+    blockNumber,
+    headNumber,
+    blocksBehind:
+      blockNumber === null || headNumber === null ? null : Math.max(0, headNumber - blockNumber),
+  }
+}
+
+function stateOf(one: Deployment, progress: Progress | undefined): NetworkState {
+  if (!one.isOn) return 'OFF'
+  if (progress?.isHalted) return 'HALTED'
+  if (!progress?.isLed) return 'NOT_RUNNING'
+  return progress.isStalled ? 'STALLED' : 'RUNNING'
+}
+
+async function readProgress(db: Db): Promise<Map<string, Progress>> {
+  const rows = await db<Progress[]>`
+    select deployment, block_number, head_number,
+      coalesce(lease_until > service_now(), false) as is_led,
+      coalesce(head_seen_at < service_now() - make_interval(secs => ${STALLED_AFTER_S}), true) as is_stalled,
+      halted_reason is not null as is_halted
+    from deployments`
+  return new Map(rows.map((row) => [row.deployment, row]))
+}

@@ -1,0 +1,90 @@
+import type { Config } from '#shared/config.ts'
+import { type Db, isUnavailable } from '#shared/db.ts'
+import type { Log } from '#shared/log.ts'
+import { createMetrics } from '#shared/metrics.ts'
+import { assertSchemaCurrent } from '#shared/migrate.ts'
+import { serve } from '#shared/runtime.ts'
+import { type App, createApp } from './app.ts'
+import type { ApiDeps, ApiPorts } from './deps.ts'
+import { ENDPOINTS } from './endpoints.ts'
+
+export type RunningApi = {
+  /** `http://127.0.0.1:3000`, with the port that it got. */
+  url: string
+  app: App
+  deps: ApiDeps
+  /**
+   * Settles when the schema was checked: until then everything is answered `unavailable`. Rejects with `SchemaError`
+   * when the database is of another version. A database that cannot be reached is waited for.
+   */
+  ready: Promise<void>
+  /** Takes no new requests and ends within {@link STOP_TIMEOUT_MS}. The database stays the caller's. */
+  stop(): Promise<void>
+}
+
+export type StartOptions = {
+  config: Config
+  db: Db
+  log: Log
+  nowMs?: () => number
+  /** Several processes on one port. */
+  reusePort?: boolean
+}
+
+/** Milliseconds from the request to stop until connections are cut. */
+export const STOP_TIMEOUT_MS = 4_000
+/** Milliseconds between two looks for a database that cannot be reached. */
+const SCHEMA_RETRY_MS = 500
+
+/** Starts the API on its port. It answers at once; `ready` says when it can do more than refuse. */
+export function startApi(options: StartOptions): RunningApi {
+  const { config, log, reusePort = false } = options
+  const deps = createDeps({
+    ...{ config, log, db: options.db, metrics: createMetrics() },
+    nowMs: options.nowMs ?? (() => performance.now()),
+  })
+  const app = createApp(deps, ENDPOINTS)
+  const server = serve({ fetch: app.fetch, hostname: config.host, port: config.port, reusePort })
+  const stopping = new AbortController()
+  return {
+    url: server.url,
+    app,
+    deps,
+    ready: awaitSchema(deps, stopping.signal),
+    async stop() {
+      stopping.abort()
+      await server.stop(STOP_TIMEOUT_MS)
+    },
+  }
+}
+
+/** Everything that endpoints are given, made from what the entrance has. */
+export function createDeps(ports: ApiPorts): ApiDeps {
+  const { config, metrics } = ports
+  return {
+    ...ports,
+    view: { publicUrl: config.publicUrl, deployments: config.deployments },
+    door: { quarantineHours: config.slotQuarantineHours },
+    blocked: new Map(),
+    requestCount: metrics.counter('api_requests_total', 'Requests by endpoint and status.'),
+    requestSeconds: metrics.histogram(
+      'api_request_duration_seconds',
+      'Seconds from a request’s arrival to its answer.',
+    ),
+    schema: { isCurrent: false },
+  }
+}
+
+async function awaitSchema(deps: ApiDeps, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    try {
+      await assertSchemaCurrent(deps.db)
+      deps.schema.isCurrent = true
+      return
+    } catch (error) {
+      if (!isUnavailable(error)) throw error
+      deps.log.warn('waiting for the database', { cause: error })
+    }
+    await new Promise((resolve) => setTimeout(resolve, SCHEMA_RETRY_MS))
+  }
+}
