@@ -1,17 +1,15 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { chown, mkdir, readdir, readFile, rename, rm, rmdir, writeFile } from 'node:fs/promises'
+import { readFile, rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
-import { basename, dirname, join, resolve } from 'node:path'
-import process from 'node:process'
+import { join, resolve } from 'node:path'
 import type { Log } from '#shared/log.ts'
+import { findBinaries } from '#shared/start/postgres-binaries.ts'
 import {
-  type Account,
-  type Binaries,
-  findBinaries,
-  finish,
-  mayEnter,
-  temporaryPath,
-} from '#shared/start/postgres-binaries.ts'
+  clearLeftovers,
+  type PreparedDirectory,
+  prepareDirectory,
+  recordStarter,
+} from '#shared/start/postgres-directory.ts'
 
 export type PostgresOptions = {
   /** Where the data lie; made on the first start and resumed on later ones. */
@@ -33,16 +31,21 @@ export type RunningPostgres = {
   pid: number
   /** Resolves when the server has ended, for whatever reason. */
   ended: Promise<void>
-  /** Ends the server within {@link STOP_TIMEOUT_MS}, so that no process is left. */
+  /** Ends the server within 3 s, so that no process is left. */
   stop(): Promise<void>
 }
 
-type Started = { child: ChildProcess; pid: number; ended: Promise<void>; output: () => string }
+type Server = {
+  child: ChildProcess
+  pid: number
+  ended: Promise<void>
+  /** The last of what it wrote. */
+  output: () => string
+}
 
 /** Milliseconds from request to end: first politely, then by force. The log of writes makes both safe. */
-export const STOP_TIMEOUT_MS = 3_000
-const STOP_POLITELY_MS = 2_300
-const STOP_AT_ONCE_MS = 600
+const STOP_POLITELY_MS = 2_000
+const STOP_AT_ONCE_MS = 500
 /** Milliseconds for the server to accept connections; recovery after a crash is the slow case. */
 const READY_TIMEOUT_MS = 60_000
 const READY_POLL_MS = 15
@@ -53,8 +56,6 @@ const START_RETRY_MS = 250
 const OUTPUT_CHARACTERS_MAX = 4_000
 /** Connections for every process of a small installation together. */
 const CONNECTIONS_MAX = 200
-/** The major version of the packaged programs; data of another one cannot be read. */
-const MAJOR_VERSION = '18'
 
 /**
  * Starts an embedded Postgres on 127.0.0.1, making its data directory when there is none.
@@ -64,174 +65,52 @@ const MAJOR_VERSION = '18'
  * directory, the data go below the system's temporary directory, which is said in the log.
  */
 export async function startPostgres(options: PostgresOptions): Promise<RunningPostgres> {
-  const binaries = await findBinaries(options.log)
-  const directory = await prepareDirectory(resolve(options.dataDirectory), binaries, options)
-  await clearLeftovers(directory, options.log)
-  const { started, port } = await startOnPort(binaries, directory, options)
-  await writeFile(join(directory, STARTER_FILE), String(process.pid))
-  const watcher = watch(started.pid, options.temporary ? directory : '')
-  const ended = started.ended.then(() => {
-    watcher.kill('SIGKILL')
-  })
+  const { log, durable = true, temporary = false } = options
+  const binaries = await findBinaries(log)
+  const wanted = resolve(options.dataDirectory)
+  const prepared = await prepareDirectory(wanted, binaries, { isDurable: durable, log })
+  await clearLeftovers(prepared.directory, log)
+  const { server, port } = await startOnPort(options.port, prepared.directory, (portToUse) =>
+    spawnServer(
+      binaries.postgres,
+      flags(prepared.directory, portToUse, durable),
+      prepared,
+      options,
+    ),
+  )
   return {
     url: `postgres://postgres@127.0.0.1:${port}/postgres`,
     port,
-    pid: started.pid,
-    ended,
+    pid: server.pid,
+    ended: server.ended,
     async stop() {
-      await stopChild(started)
-      await ended
-      if (options.temporary) await rm(directory, { recursive: true, force: true })
+      await stopServer(server)
+      if (temporary) await rm(prepared.directory, { recursive: true, force: true })
     },
   }
 }
 
-/** Holds the process id of whoever started the server on this directory. */
-const STARTER_FILE = 'starter.pid'
-
-async function prepareDirectory(
-  wanted: string,
-  binaries: Binaries,
-  options: PostgresOptions,
-): Promise<string> {
-  const { account } = binaries
-  await mkdir(dirname(wanted), { recursive: true })
-  let directory = wanted
-  if (account && !(await reachable(wanted, account))) {
-    directory = temporaryPath('data', wanted)
-    options.log.warn('Postgres may not run as root and no other user may enter the data folder', {
-      wanted,
-      usedInstead: directory,
-    })
-  }
-  const version = await readFile(join(directory, 'PG_VERSION'), 'utf8').catch(() => undefined)
-  if (version === undefined) await createDirectory(directory, binaries, options.durable ?? true)
-  else if (version.trim() !== MAJOR_VERSION) {
-    throw new Error(
-      `${directory} was made by Postgres ${version.trim()}, this is ${MAJOR_VERSION}: dump and load it, or move it away`,
-    )
-  }
-  return directory
-}
-
-/** Whether the account could work in a folder of this name: tried with an empty one beside it. */
-async function reachable(directory: string, account: Account): Promise<boolean> {
-  const probe = `${directory}.probe-${process.pid}`
-  await mkdir(probe, { mode: 0o700 })
-  try {
-    await chown(probe, account.uid, account.gid)
-    return await mayEnter(probe, account)
-  } finally {
-    await rmdir(probe)
-  }
-}
-
-/** Builds the data beside their place and moves them there whole, so that a half-made folder is never taken for one. */
-async function createDirectory(
-  directory: string,
-  { initdb, account }: Binaries,
-  durable: boolean,
-): Promise<void> {
-  const partial = `${directory}.new-${process.pid}`
-  await rm(partial, { recursive: true, force: true })
-  await mkdir(partial, { mode: 0o700 })
-  if (account) await chown(partial, account.uid, account.gid)
-  try {
-    const { code, output } = await finish(
-      initdb,
-      [
-        `--pgdata=${partial}`,
-        '--username=postgres',
-        '--auth=trust',
-        '--encoding=UTF8',
-        // Postgres's own rules for letters: the same on every system, whatever locales it has.
-        ...['--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8'],
-        '--no-instructions',
-        ...(durable ? [] : ['--no-sync']),
-      ],
-      account,
-    )
-    if (code !== 0) throw new Error(`initdb failed: ${output}`)
-    await rename(partial, directory)
-  } catch (error) {
-    await rm(partial, { recursive: true, force: true })
-    if (await wasMadeMeanwhile(directory)) return
-    throw new Error(`could not make a database in ${directory}`, { cause: error })
-  }
-}
-
-async function wasMadeMeanwhile(directory: string): Promise<boolean> {
-  return (await readdir(directory).catch((): string[] => [])).includes('PG_VERSION')
-}
-
-/** Looks at what an earlier run left: a server without its starter is ended, one with it is an error. */
-async function clearLeftovers(directory: string, log: Log): Promise<void> {
-  const path = join(directory, 'postmaster.pid')
-  const lines = (await readFile(path, 'utf8').catch(() => '')).split('\n')
-  const pid = Number(lines[0])
-  if (!Number.isSafeInteger(pid) || pid <= 1 || !isAlive(pid)) return
-  if (!(await isPostgres(pid))) {
-    // The number was given to another program since. With our own number in its place Postgres takes the file for a dead
-    // server's, and still looks whether that one's shared memory is in use.
-    await writeFile(path, [String(process.pid), ...lines.slice(1)].join('\n'))
-    return
-  }
-  const starter = Number(await readFile(join(directory, STARTER_FILE), 'utf8').catch(() => ''))
-  if (!Number.isSafeInteger(starter) || starter <= 1 || isAlive(starter)) {
-    throw new Error(`a Postgres (process ${pid}) already runs on ${directory}: stop it first`)
-  }
-  log.warn('ending the database server that a killed process left behind', { pid })
-  process.kill(pid, 'SIGINT')
-  if (await endsWithin(pid, STOP_POLITELY_MS)) return
-  process.kill(pid, 'SIGQUIT')
-  if (!(await endsWithin(pid, READY_TIMEOUT_MS))) throw new Error(`process ${pid} does not end`)
-}
-
-async function endsWithin(pid: number, timeoutMs: number): Promise<boolean> {
-  const deadline = performance.now() + timeoutMs
-  while (isAlive(pid)) {
-    if (performance.now() > deadline) return false
-    await wait(READY_POLL_MS)
-  }
-  return true
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (error) {
-    // EPERM: there is one, but it belongs to somebody else.
-    return (error as { code?: unknown }).code === 'EPERM'
-  }
-}
-
-async function isPostgres(pid: number): Promise<boolean> {
-  const command = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(async () => {
-    // Systems without /proc.
-    const { output } = await finish('ps', ['-o', 'command=', '-p', String(pid)], undefined)
-    return output
-  })
-  return basename(command.split(/[\0 ]/)[0] ?? '').startsWith('postgres')
-}
-
 async function startOnPort(
-  binaries: Binaries,
+  portWanted: number | undefined,
   directory: string,
-  options: PostgresOptions,
-): Promise<{ started: Started; port: number }> {
+  spawnOn: (port: number) => Server,
+): Promise<{ server: Server; port: number }> {
   for (let attempt = 1; ; attempt += 1) {
-    const port = options.port ?? (await freePort())
-    const started = spawnServer(binaries, directory, port, options)
-    if (await becomesReady(started, directory)) return { started, port }
-    const output = started.output()
-    const portTaken = output.includes('could not bind')
-    const mayRetry = portTaken ? options.port === undefined : output.includes('shared memory block')
+    const port = portWanted ?? (await freePort())
+    const server = spawnOn(port)
+    if (await becomesReady(server, directory)) {
+      await recordStarter(directory, server.pid)
+      return { server, port }
+    }
+    const output = server.output()
+    const isPortTaken = output.includes('could not bind')
+    const mayRetry = isPortTaken ? portWanted === undefined : output.includes('shared memory block')
     if (mayRetry && attempt < START_ATTEMPTS_MAX) {
       await wait(START_RETRY_MS)
       continue
     }
-    if (portTaken) throw new Error(`port ${port} for Postgres is taken: free it or choose another`)
+    if (isPortTaken)
+      throw new Error(`port ${port} for Postgres is taken: free it or choose another`)
     if (output.includes('"postmaster.pid" already exists')) {
       throw new Error(`a Postgres already runs on ${directory}: stop it first`)
     }
@@ -239,37 +118,7 @@ async function startOnPort(
   }
 }
 
-function spawnServer(
-  { postgres, account }: Binaries,
-  directory: string,
-  port: number,
-  { log, durable = true }: PostgresOptions,
-): Started {
-  const child = spawn(postgres, ['-D', directory, '-p', String(port), ...flags(durable)], {
-    ...account,
-    cwd: '/',
-    // A session of its own: Ctrl-C on the terminal must not reach the database before its users are done.
-    detached: true,
-    stdio: ['ignore', 'ignore', 'pipe'],
-    env: { LC_ALL: 'C', TZ: 'UTC' },
-  })
-  let output = ''
-  child.stderr?.on('data', (chunk: Uint8Array) => {
-    const text = new TextDecoder().decode(chunk)
-    output = (output + text).slice(-OUTPUT_CHARACTERS_MAX)
-    log.debug(text.trim())
-  })
-  const ended = new Promise<void>((done) => {
-    child.once('close', () => done())
-    child.once('error', (error) => {
-      output += String(error)
-      done()
-    })
-  })
-  return { child, pid: child.pid ?? 0, ended, output: () => output }
-}
-
-function flags(durable: boolean): string[] {
+function flags(directory: string, port: number, durable: boolean): string[] {
   const settings: Record<string, string | number> = {
     listen_addresses: '127.0.0.1',
     unix_socket_directories: '',
@@ -286,36 +135,74 @@ function flags(durable: boolean): string[] {
     timezone: 'UTC',
     ...(durable ? {} : { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' }),
   }
-  return Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
+  const assignments = Object.entries(settings).flatMap(([name, value]) => [
+    '-c',
+    `${name}=${value}`,
+  ])
+  return ['-D', directory, '-p', String(port), ...assignments]
+}
+
+function spawnServer(
+  program: string,
+  args: string[],
+  { directory, account }: PreparedDirectory,
+  { log, temporary = false }: PostgresOptions,
+): Server {
+  const child = spawn(program, args, {
+    ...account,
+    cwd: '/',
+    // A session of its own: Ctrl-C on the terminal must not reach the database before its users are done.
+    detached: true,
+    stdio: ['ignore', 'ignore', 'pipe'],
+    env: { LC_ALL: 'C', TZ: 'UTC' },
+  })
+  const pid = child.pid ?? 0
+  const watcher = pid > 0 ? watch(pid, directory, temporary ? 'remove' : 'keep') : undefined
+  letGo(child, child.stderr)
+  let output = ''
+  child.stderr.on('data', (chunk: Uint8Array) => {
+    const text = new TextDecoder().decode(chunk)
+    output = (output + text).slice(-OUTPUT_CHARACTERS_MAX)
+    log.debug(text.trim())
+  })
+  const ended = new Promise<void>((done) => {
+    child.once('close', () => done())
+    child.once('error', (error) => {
+      output += String(error)
+      done()
+    })
+  }).then(() => {
+    watcher?.kill('SIGKILL')
+  })
+  return { child, pid, ended, output: () => output }
 }
 
 /** Resolves `true` when the server accepts connections, `false` when it ended instead. */
-async function becomesReady(started: Started, directory: string): Promise<boolean> {
+async function becomesReady(server: Server, directory: string): Promise<boolean> {
   let isOver = false
-  const ended = started.ended.then(() => {
+  const ended = server.ended.then(() => {
     isOver = true
   })
   const deadline = performance.now() + READY_TIMEOUT_MS
+  const path = join(directory, 'postmaster.pid')
   while (!isOver && performance.now() < deadline) {
     // Line 8 of the file is the server's state (src/include/utils/pidfile.h); pg_ctl waits for the same.
-    const lines = (await readFile(join(directory, 'postmaster.pid'), 'utf8').catch(() => '')).split(
-      '\n',
-    )
-    if (lines[0] === String(started.pid) && lines[7]?.trim() === 'ready') return true
+    const lines = (await readFile(path, 'utf8').catch(() => '')).split('\n')
+    if (lines[0] === String(server.pid) && lines[7]?.trim() === 'ready') return true
     await Promise.race([ended, wait(READY_POLL_MS)])
   }
-  if (!isOver) await stopChild(started)
+  if (!isOver) await stopServer(server)
   return false
 }
 
-async function stopChild({ child, ended }: Started): Promise<void> {
+async function stopServer({ child, ended }: Server): Promise<void> {
   // SIGINT: disconnect everybody, write a checkpoint, end. SIGQUIT: end at once, recover on the next start.
   child.kill('SIGINT')
   if (await isFirst(ended, STOP_POLITELY_MS)) return
   child.kill('SIGQUIT')
   if (await isFirst(ended, STOP_AT_ONCE_MS)) return
   child.kill('SIGKILL')
-  await ended
+  await isFirst(ended, STOP_AT_ONCE_MS)
 }
 
 async function isFirst(ended: Promise<void>, timeoutMs: number): Promise<boolean> {
@@ -329,16 +216,26 @@ async function isFirst(ended: Promise<void>, timeoutMs: number): Promise<boolean
 }
 
 /**
+ * Waits for the end of its input, then for the end of the server $0: 4 s at most, by force after 2.5 s. The server
+ * removes its file when it ends; its number alone would also be there while nobody has reaped it.
+ */
+const WATCH = `trap '' INT TERM HUP
+while read -r _; do :; done
+kill -INT "$0"
+turn=0
+while [ -e "$1/postmaster.pid" ] && [ $turn -lt 80 ]; do
+  turn=$((turn + 1))
+  [ $turn -eq 50 ] && kill -QUIT "$0"
+  sleep 0.05
+done
+[ "$2" = keep ] || rm -rf -- "$1"`
+
+/**
  * A shell that sleeps on a pipe from this process and ends the server when the pipe closes: however this process ends,
  * `kill -9` included, no server stays behind.
  */
-function watch(pid: number, directoryToRemove: string): ChildProcess {
-  const script = `trap '' INT TERM HUP
-cat > /dev/null
-kill -INT "$0"
-for turn in $(seq 40); do kill -0 "$0" || break; [ "$turn" = 30 ] && kill -QUIT "$0"; sleep 0.1; done
-[ -z "$1" ] || rm -rf -- "$1"`
-  const watcher = spawn('/bin/sh', ['-c', script, String(pid), directoryToRemove], {
+function watch(pid: number, directory: string, afterwards: 'keep' | 'remove'): ChildProcess {
+  const watcher = spawn('/bin/sh', ['-c', WATCH, String(pid), directory, afterwards], {
     cwd: '/',
     detached: true,
     stdio: ['pipe', 'ignore', 'ignore'],
@@ -346,7 +243,15 @@ for turn in $(seq 40); do kill -0 "$0" || break; [ "$turn" = 30 ] && kill -QUIT 
   watcher.on('error', () => {
     // Without a shell the server outlives a killed starter; the next start ends it.
   })
+  letGo(watcher, watcher.stdin)
   return watcher
+}
+
+/** Lets this process end while the child runs: its end is what the watcher waits for. */
+function letGo(child: ChildProcess, pipe: object): void {
+  child.unref()
+  // Where a pipe to a child keeps the process alive it is a socket, which its declared type does not say.
+  if ('unref' in pipe && typeof pipe.unref === 'function') pipe.unref()
 }
 
 async function freePort(): Promise<number> {
