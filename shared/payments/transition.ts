@@ -60,7 +60,8 @@ function applyMove(payment: LockedPayment, move: PaymentMove, facts: PaymentFact
     ...(receivedBaseUnits === undefined ? {} : { receivedBaseUnits }),
     ...(isSimulated === undefined ? {} : { isSimulated }),
     status: move.to,
-    detectedAt: move.to === 'DETECTED' ? payment.now : move.to === 'PENDING' ? null : payment.detectedAt,
+    detectedAt:
+      move.to === 'DETECTED' ? payment.now : move.to === 'PENDING' ? null : payment.detectedAt,
     settledAt: isTerminal(move.to) ? payment.now : null,
   }
 }

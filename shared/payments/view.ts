@@ -30,9 +30,21 @@ export function paymentView(reading: PaymentReading, context: ViewContext) {
     branding: reading.branding,
     confirmations: confirmationsOf(reading, reading.position) ?? 0,
     confirmationsRequired: reading.confirmationsRequired,
-    paymentUri: paymentUri(context.deployments.get(reading.deployment), reading),
+    paymentUri: uriOf(reading, context.deployments.get(reading.deployment)),
     checkoutUrl: `${context.publicUrl}/pay/${reading.paymentId}`,
     createdAt: reading.createdAt.toISOString(),
     serverTime: reading.now.toISOString(),
   }
+}
+
+/** The plain address when this process does not know the network any more. */
+function uriOf(reading: PaymentReading, deployment: Deployment | undefined): string {
+  if (!deployment) return reading.address
+  return paymentUri({
+    deployment,
+    token: { contract: reading.contract, decimals: reading.decimals },
+    payTo: reading.address,
+    amountBaseUnits: reading.amountBaseUnits,
+    ...(reading.referenceKey === null ? {} : { reference: reading.referenceKey }),
+  })
 }

@@ -1,0 +1,213 @@
+import { type Db, type Tx, withTransaction } from '#shared/db.ts'
+import { newId } from '#shared/ids.ts'
+import type { Log } from '#shared/log.ts'
+import type { Deployment } from '#shared/networks/registry.ts'
+import type { DoorSettings } from '#shared/payments/effects.ts'
+import { isTerminal } from '#shared/payments/machine.ts'
+import { lockPayments, readCredits } from '#shared/payments/queries.ts'
+import type { LockedPayment } from '#shared/payments/row.ts'
+import { isNoticed } from '#shared/payments/settle.ts'
+import { movePayment } from '#shared/payments/transition.ts'
+import { announcePayments } from '#shared/wake.ts'
+import { swapCursor } from './cursor.ts'
+import type { BlockRef, Observation } from './drivers/driver.ts'
+import { type Decision, matchTransfer } from './match.ts'
+import {
+  type Hit,
+  insertTransfers,
+  readCandidates,
+  readKnownAddresses,
+  retractTransfers,
+  writeReceived,
+} from './queries.ts'
+
+/** What every commit of one deployment needs. */
+export type CommitDeps = {
+  db: Db
+  deployment: Deployment
+  settings: DoorSettings
+  log: Log
+}
+
+/** The lease and the place a commit is fenced by. */
+export type Fence = { epoch: number; previousHash: string | null }
+
+/** Somebody else leads, or the cursor stands elsewhere: nothing of this commit happened. */
+export class Fenced extends Error {
+  override readonly name = 'Fenced'
+  constructor() {
+    super('another process follows this deployment')
+  }
+}
+
+const HOUR_MS = 3_600_000
+
+/** Keeps the transfers to sellers' addresses, in tokens this deployment takes. */
+export async function findHits(
+  deps: CommitDeps,
+  observations: readonly Observation[],
+): Promise<Hit[]> {
+  const tokens = new Map(
+    Object.entries(deps.deployment.tokens).map(([token, facts]) => [
+      facts.contract,
+      { token, decimals: facts.decimals },
+    ]),
+  )
+  const worth = observations.filter((observation) => observation.amountBaseUnits > 0n)
+  const known = await readKnownAddresses(
+    deps.db,
+    deps.deployment.mode,
+    worth.map((observation) => observation.to),
+  )
+  return worth.flatMap((observation) => {
+    const facts = tokens.get(observation.contract)
+    return facts && known.has(observation.to) ? [{ observation, ...facts }] : []
+  })
+}
+
+/**
+ * Stores the transfers of blocks up to `block`, moves the payments they belong to, and last the cursor: one
+ * transaction. A second leader, a zombie or a block read again changes nothing. Throws {@link Fenced}.
+ */
+export async function commitBlock(
+  deps: CommitDeps,
+  fence: Fence,
+  block: BlockRef,
+  hits: readonly Hit[],
+): Promise<void> {
+  const swap = { deployment: deps.deployment.deployment, ...fence, block }
+  if (hits.length === 0) {
+    if (!(await swapCursor(deps.db, swap))) throw new Fenced()
+    return
+  }
+  const moved = await withTransaction(deps.db, async (tx) => {
+    const ids = await storeHits(deps, tx, hits, block.number)
+    if (!(await swapCursor(tx, swap))) throw new Fenced()
+    return ids
+  })
+  if (moved.length > 0) await announcePayments(deps.db, moved)
+}
+
+/** Matches, stores and notices transfers within an open transaction; answers the payments that moved. */
+export async function storeHits(
+  deps: CommitDeps,
+  tx: Tx,
+  hits: readonly Hit[],
+  position: number,
+): Promise<string[]> {
+  const decisions = await decide(deps, tx, hits)
+  const locked = await lockPayments(tx, decisions.flatMap(paymentOf))
+  const transfers = hits.map((hit, index) => ({
+    transferId: newId('trf'),
+    hit,
+    decision: settleLate(decisions[index] as Decision, locked),
+  }))
+  const inserted = await insertTransfers(tx, deps.deployment, transfers)
+  const credited = transfers
+    .filter((transfer) => inserted.has(transfer.transferId))
+    .flatMap((transfer) => paymentOf(transfer.decision))
+  for (const { transferId, hit, decision } of transfers) {
+    if (!inserted.has(transferId)) continue
+    deps.log.info('transfer', {
+      state: decision.state,
+      rule: decision.rule,
+      ...(decision.state === 'UNMATCHED' ? { reason: decision.reason } : {}),
+      block: hit.observation.blockNumber,
+      txHash: hit.observation.txHash,
+    })
+  }
+  return noticeCredits(deps, tx, locked, credited, position)
+}
+
+async function decide(deps: CommitDeps, tx: Tx, hits: readonly Hit[]): Promise<Decision[]> {
+  const { deployment, clockToleranceMs } = deps.deployment
+  const candidates = await readCandidates(tx, deployment, hits, clockToleranceMs)
+  const terms = { clockToleranceMs, quarantineMs: deps.settings.quarantineHours * HOUR_MS }
+  return hits.map(({ observation, token }, index) =>
+    matchTransfer(
+      {
+        deployment,
+        token,
+        blockNumber: observation.blockNumber,
+        blockTimeMs: observation.blockTimeMs,
+        amountBaseUnits: observation.amountBaseUnits,
+      },
+      candidates[index] ?? [],
+      terms,
+    ),
+  )
+}
+
+function paymentOf(decision: Decision): string[] {
+  return decision.state === 'MATCHED' ? [decision.paymentId] : []
+}
+
+/** A payment may have ended (canceled, say) between being found and being locked: then the transfer is late. */
+function settleLate(decision: Decision, locked: Map<string, LockedPayment>): Decision {
+  if (decision.state === 'UNMATCHED') return decision
+  const payment = locked.get(decision.paymentId)
+  if (payment && !isTerminal(payment.status)) return decision
+  return {
+    state: 'UNMATCHED',
+    rule: decision.rule,
+    reason: 'LATE',
+    candidates: [decision.paymentId],
+  }
+}
+
+/** Sums what each payment was credited and lets it be detected, or taken back. */
+async function noticeCredits(
+  deps: CommitDeps,
+  tx: Tx,
+  locked: Map<string, LockedPayment>,
+  paymentIds: readonly string[],
+  position: number,
+): Promise<string[]> {
+  const credits = await readCredits(tx, [...new Set(paymentIds)])
+  const moved: string[] = []
+  for (const [paymentId, credit] of credits) {
+    const payment = locked.get(paymentId)
+    if (!payment) continue
+    const receivedBaseUnits = credit.reduce((sum, { amountBaseUnits }) => sum + amountBaseUnits, 0n)
+    const first = credit[0]
+    const isEnough = isNoticed(receivedBaseUnits, payment.amountBaseUnits)
+    const after = isEnough
+      ? await movePayment(
+          tx,
+          payment,
+          'transferSeen',
+          {
+            receivedBaseUnits,
+            position,
+            ...(first ? { txHash: first.txHash, blockNumber: first.blockNumber } : {}),
+          },
+          deps.settings,
+        )
+      : await movePayment(
+          tx,
+          payment,
+          'retracted',
+          { receivedBaseUnits, txHash: null, blockNumber: null },
+          deps.settings,
+        )
+    if (after) moved.push(paymentId)
+    else await writeReceived(tx, paymentId, receivedBaseUnits)
+  }
+  return moved
+}
+
+/**
+ * Goes back to a block the chain still has: takes back the transfers above it, lets their payments wait again, moves
+ * the cursor. What was counted at depth stays counted. Throws {@link Fenced}.
+ */
+export async function commitReorg(deps: CommitDeps, fence: Fence, ancestor: BlockRef) {
+  const { deployment } = deps.deployment
+  const moved = await withTransaction(deps.db, async (tx) => {
+    const affected = await retractTransfers(tx, deployment, ancestor.number)
+    const locked = await lockPayments(tx, affected)
+    const ids = await noticeCredits(deps, tx, locked, [...locked.keys()], ancestor.number)
+    if (!(await swapCursor(tx, { deployment, ...fence, block: ancestor }))) throw new Fenced()
+    return ids
+  })
+  if (moved.length > 0) await announcePayments(deps.db, moved)
+}

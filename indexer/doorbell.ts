@@ -1,0 +1,30 @@
+/** Wakes one sleeper. A ring while nobody sleeps is kept for the next sleep, so that none is lost. */
+export type Doorbell = {
+  ring(): void
+  /** Resolves at the next ring, or after `timeoutMs`. */
+  wait(timeoutMs: number): Promise<void>
+}
+
+export function createDoorbell(): Doorbell {
+  let hasRung = false
+  let wakeUp: (() => void) | undefined
+  return {
+    ring() {
+      hasRung = true
+      wakeUp?.()
+    },
+    async wait(timeoutMs) {
+      if (!hasRung) {
+        await new Promise<void>((resolve) => {
+          const timer = setTimeout(resolve, timeoutMs)
+          wakeUp = () => {
+            clearTimeout(timer)
+            resolve()
+          }
+        })
+        wakeUp = undefined
+      }
+      hasRung = false
+    },
+  }
+}

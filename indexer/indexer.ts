@@ -1,0 +1,103 @@
+import { randomBytes } from 'node:crypto'
+import type { Config } from '#shared/config.ts'
+import { listen } from '#shared/db/listen.ts'
+import { type Db, isUnavailable } from '#shared/db.ts'
+import type { Log } from '#shared/log.ts'
+import { createMetrics } from '#shared/metrics.ts'
+import { assertSchemaCurrent } from '#shared/migrate.ts'
+import type { Deployment } from '#shared/networks/registry.ts'
+import { createDoorbell, type Doorbell } from './doorbell.ts'
+import type { Driver } from './drivers/driver.ts'
+import { createDriver } from './drivers/registry.ts'
+import { createWatch, serveHealth } from './health.ts'
+import { type Run, runDeployment } from './run.ts'
+
+/** Notified with a deployment's name when somebody wants to know now (a buyer who looks at a payment). */
+const REQUESTS_CHANNEL = 'requests'
+/** Milliseconds between two looks for a database that cannot be reached. */
+const SCHEMA_RETRY_MS = 500
+
+export type IndexerDeps = {
+  config: Pick<Config, 'slotQuarantineHours' | 'databaseListenUrl' | 'metricsPort' | 'host'>
+  db: Db
+  deployments: readonly Deployment[]
+  log: Log
+  nowMs(): number
+}
+
+export type Followed = { deployment: Deployment; run: Run; driver: Driver; doorbell: Doorbell }
+
+export type Indexer = {
+  /**
+   * Settles when the schema was checked and following began. Rejects with `SchemaError` when the database is of another
+   * version. A database that cannot be reached is waited for.
+   */
+  ready: Promise<void>
+  stop(): Promise<void>
+}
+
+/** Follows every given deployment that is on, each isolated from the others' failures. */
+export function startIndexer(deps: IndexerDeps): Indexer {
+  const followed = new Map<string, Followed>()
+  const stopping = new AbortController()
+  const metrics = createMetrics()
+  const server = serveHealth({ ...deps, metrics, followed })
+  const watch = createWatch({ ...deps, metrics, followed })
+  const listener = listen({
+    url: deps.config.databaseListenUrl ?? '',
+    applicationName: 'indexer-listen',
+    handlers: { [REQUESTS_CHANNEL]: (name) => followed.get(name)?.doorbell.ring() },
+    log: deps.log,
+  })
+  return {
+    ready: begin(deps, followed, stopping.signal),
+    async stop() {
+      stopping.abort()
+      watch.stop()
+      await Promise.all([
+        listener.stop(),
+        server.stop(),
+        ...[...followed.values()].map(({ run }) => run.stop()),
+      ])
+    },
+  }
+}
+
+async function begin(
+  deps: IndexerDeps,
+  followed: Map<string, Followed>,
+  signal: AbortSignal,
+): Promise<void> {
+  await awaitSchema(deps, signal)
+  if (signal.aborted) return
+  const leader = `indexer-${randomBytes(6).toString('hex')}`
+  for (const deployment of deps.deployments.filter(({ isOn }) => isOn)) {
+    followed.set(deployment.deployment, follow(deps, deployment, leader))
+  }
+}
+
+function follow(deps: IndexerDeps, deployment: Deployment, leader: string): Followed {
+  const { db, nowMs } = deps
+  const log = deps.log.with({ deployment: deployment.deployment })
+  if (deployment.mode === 'live' && deployment.rpc.length < 2) {
+    log.warn('only one RPC provider: blocks are read twice by another method, not by another node')
+  }
+  const driver = createDriver({ deployment, log, nowMs })
+  const doorbell = createDoorbell()
+  const settings = { quarantineHours: deps.config.slotQuarantineHours }
+  const run = runDeployment({ db, deployment, driver, doorbell, log, leader, nowMs, settings })
+  return { deployment, run, driver, doorbell }
+}
+
+async function awaitSchema(deps: IndexerDeps, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    try {
+      await assertSchemaCurrent(deps.db)
+      return
+    } catch (error) {
+      if (!isUnavailable(error)) throw error
+      deps.log.warn('waiting for the database', { cause: error })
+    }
+    await new Promise((resolve) => setTimeout(resolve, SCHEMA_RETRY_MS))
+  }
+}

@@ -1,0 +1,260 @@
+import type { SqlLike, Tx } from '#shared/db.ts'
+import type { Deployment, Mode } from '#shared/networks/registry.ts'
+import type { Observation } from './drivers/driver.ts'
+import type { Candidate, Decision } from './match.ts'
+
+/** A transfer of a known token to a seller's address, with the slot terms it is matched by. */
+export type Hit = { observation: Observation; token: string; decimals: number }
+
+/** A stored transfer, as the second reading compares it. */
+export type StoredTransfer = {
+  transferId: string
+  blockHash: string
+  txHash: string
+  logIndex: number
+}
+
+/** Which of these addresses some store receives at, in this mode. */
+export async function readKnownAddresses(
+  sql: SqlLike,
+  mode: Mode,
+  addresses: readonly string[],
+): Promise<Set<string>> {
+  if (addresses.length === 0) return new Set()
+  const rows = await sql<{ address: string }[]>`
+    select seen.address
+    from unnest(${[...new Set(addresses)]}::text[]) as seen (address)
+    where exists (select from wallets w where w.address = seen.address and w.mode = ${mode})
+      or exists (
+        select from xpub_addresses x
+        join wallets w on w.xpub = x.xpub and w.mode = ${mode}
+        where x.address = seen.address
+      )`
+  return new Set(rows.map((row) => row.address))
+}
+
+/** Most payments ranked for one transfer: beyond a handful the answer is "ambiguous" anyway. */
+const NEAR_CANDIDATES_MAX = 20
+
+/** Everybody each transfer may be meant for, in one query; answers a list per hit. */
+export async function readCandidates(
+  tx: Tx,
+  deployment: string,
+  hits: readonly Hit[],
+  clockToleranceMs: number,
+): Promise<Candidate[][]> {
+  const found: Candidate[][] = hits.map(() => [])
+  if (hits.length === 0) return found
+  const mode = deployment.slice(deployment.indexOf(':') + 1)
+  const rows = await tx<(Candidate & { index: number })[]>`
+    with seen as (
+      select * from jsonb_to_recordset(${tx.json(hits.map(toSeen))}) as t (
+        index integer, address text, token text, decimals integer, amount numeric,
+        block_number bigint, block_time timestamptz, reference text
+      )
+    ),
+    found as (
+      select seen.index, 'exact' as kind, s.payment_id, s.previous_payment_id
+      from seen
+      join slots s on s.address = seen.address and s.amount_base_units = seen.amount
+        and s.token = seen.token and s.deployment = ${deployment}
+      union all
+      select seen.index, 'exclusive', x.payment_id, null
+      from seen
+      join xpub_addresses x on x.address = seen.address
+      join payments p on p.payment_id = x.payment_id and p.mode = ${mode}
+      union all
+      select seen.index, 'reference', p.payment_id, null
+      from seen
+      join payments p on p.reference_key = seen.reference and p.deployment = ${deployment}
+      union all
+      select seen.index, 'near', near.payment_id, null
+      from seen
+      cross join lateral (
+        select s.payment_id
+        from slots s
+        join payments p on p.payment_id = s.payment_id
+        where s.address = seen.address and s.token = seen.token and s.deployment = ${deployment}
+          and s.amount_base_units between seen.amount / 2 and seen.amount * 10
+          and not s.is_exclusive
+          and p.status in ('PENDING', 'DETECTED', 'EXPIRED', 'CANCELED')
+          and p.created_at <= seen.block_time + make_interval(secs => ${clockToleranceMs / 1000})
+          and (p.position_block is null or p.position_block < seen.block_number)
+        order by abs(s.amount_base_units - seen.amount)
+        limit ${NEAR_CANDIDATES_MAX}
+      ) near
+      union all
+      select seen.index, 'lowest', lowest.payment_id, null
+      from seen
+      cross join lateral (
+        select s.payment_id
+        from slots s
+        where s.address = seen.address and s.token = seen.token and s.deployment = ${deployment}
+        order by s.amount_base_units
+        limit 1
+      ) lowest
+      union all
+      select seen.index, 'elsewhere', s.payment_id, null
+      from seen
+      join slots s on s.address = seen.address and s.is_open
+        and s.amount_base_units in (seen.amount, seen.amount * 1e12, trunc(seen.amount / 1e12))
+        and (s.token, s.deployment) <> (seen.token, ${deployment})
+        and split_part(s.deployment, ':', 2) = ${mode}
+      join payments p on p.payment_id = s.payment_id
+        and s.amount_base_units * power(10::numeric, 18 - p.decimals)
+          = seen.amount * power(10::numeric, 18 - seen.decimals)
+    )
+    select found.index, found.kind, found.previous_payment_id,
+      p.payment_id, p.deployment, p.token, p.status, p.amount_base_units as due_base_units,
+      p.created_at, p.expires_at, p.settled_at, p.position_block, st.guess_on_shared_address
+    from found
+    join payments p on p.payment_id = found.payment_id
+    join stores st on st.store_id = p.store_id`
+  for (const row of rows) found[row.index]?.push(row)
+  return found
+}
+
+function toSeen(hit: Hit, index: number) {
+  const { observation } = hit
+  return {
+    index,
+    address: observation.to,
+    token: hit.token,
+    decimals: hit.decimals,
+    amount: observation.amountBaseUnits.toString(),
+    block_number: observation.blockNumber,
+    block_time: new Date(observation.blockTimeMs).toISOString(),
+    reference: observation.reference ?? null,
+  }
+}
+
+/** A transfer about to be stored. */
+export type NewTransfer = { transferId: string; hit: Hit; decision: Decision }
+
+/** Stores transfers and answers the ids of those that were new: a block read again changes nothing. */
+export async function insertTransfers(
+  tx: Tx,
+  deployment: Deployment,
+  transfers: readonly NewTransfer[],
+): Promise<Set<string>> {
+  const rows = transfers.map(({ transferId, hit: { observation, token, decimals }, decision }) => ({
+    transfer_id: transferId,
+    block_hash: observation.blockHash,
+    tx_hash: observation.txHash,
+    log_index: observation.index,
+    block_number: observation.blockNumber,
+    block_time: new Date(observation.blockTimeMs).toISOString(),
+    token,
+    contract: observation.contract,
+    decimals,
+    sender: observation.from,
+    address: observation.to,
+    amount_base_units: observation.amountBaseUnits.toString(),
+    state: decision.state,
+    payment_id: decision.state === 'MATCHED' ? decision.paymentId : null,
+    rule: decision.rule,
+    reason: decision.state === 'MATCHED' ? null : decision.reason,
+    candidates: decision.state === 'MATCHED' ? [] : decision.candidates,
+  }))
+  const inserted = await tx<{ transferId: string }[]>`
+    with inserted as (
+      insert into transfers (transfer_id, deployment, network, mode, block_hash, tx_hash, log_index,
+        block_number, block_time, token, contract, decimals, sender, address, amount_base_units,
+        state, payment_id, rule, reason, candidates)
+      select t.transfer_id, ${deployment.deployment}, ${deployment.network}, ${deployment.mode},
+        t.block_hash, t.tx_hash, t.log_index, t.block_number, t.block_time, t.token, t.contract,
+        t.decimals, t.sender, t.address, t.amount_base_units, t.state, t.payment_id, t.rule,
+        t.reason, t.candidates
+      from jsonb_populate_recordset(null::transfers, ${tx.json(rows)}) t
+      on conflict (deployment, block_hash, tx_hash, log_index) do nothing
+      returning transfer_id, address, payment_id, state, mode
+    ),
+    used as (
+      update xpub_addresses x set received_at = service_now()
+      from inserted i
+      where x.address = i.address and x.received_at is null
+    ),
+    listed as (
+      insert into inbox (store_id, transfer_id, state)
+      select distinct coalesce(p.store_id, w.store_id), i.transfer_id, i.state
+      from inserted i
+      left join payments p on p.payment_id = i.payment_id
+      left join xpub_addresses x on x.address = i.address
+      left join wallets w on i.payment_id is null and w.mode = i.mode
+        and (w.address = i.address or w.xpub = x.xpub)
+      where coalesce(p.store_id, w.store_id) is not null
+    )
+    select transfer_id from inserted`
+  return new Set(inserted.map((row) => row.transferId))
+}
+
+/** Writes what a payment received so far, without touching its status. */
+export async function writeReceived(tx: Tx, paymentId: string, received: bigint): Promise<void> {
+  await tx`
+    update payments set received_base_units = ${received}
+    where payment_id = ${paymentId} and received_base_units <> ${received}`
+}
+
+/** Marks transfers that reached depth without deciding anything yet. */
+export async function markFinal(tx: Tx, transferIds: readonly string[]): Promise<void> {
+  if (transferIds.length === 0) return
+  await tx`
+    update transfers set is_final = true
+    where transfer_id = any (${[...transferIds]}) and not is_final`
+}
+
+/** Payments with attributed transfers up to this block that have not been counted yet. */
+export async function readPaymentsAtDepth(
+  tx: Tx,
+  deployment: string,
+  depthBlock: number,
+): Promise<string[]> {
+  const rows = await tx<{ paymentId: string }[]>`
+    select distinct payment_id
+    from transfers
+    where deployment = ${deployment} and state = 'MATCHED' and not is_final
+      and block_number <= ${depthBlock}`
+  return rows.map((row) => row.paymentId)
+}
+
+/** What the first reading stored for a range of blocks. */
+export async function readStoredTransfers(
+  tx: Tx,
+  deployment: string,
+  from: number,
+  to: number,
+): Promise<StoredTransfer[]> {
+  return tx<StoredTransfer[]>`
+    select transfer_id, block_hash, tx_hash, log_index
+    from transfers
+    where deployment = ${deployment} and block_number between ${from} and ${to}
+      and state <> 'RETRACTED'`
+}
+
+/** Holds transfers that a second reading did not find: they do not count until a reading finds them. */
+export async function holdTransfers(tx: Tx, transferIds: readonly string[]): Promise<void> {
+  if (transferIds.length === 0) return
+  await tx`update transfers set is_held = true where transfer_id = any (${[...transferIds]})`
+}
+
+/** Lets transfers count again that a later reading confirmed. */
+export async function releaseHeld(tx: Tx, transferIds: readonly string[]): Promise<void> {
+  if (transferIds.length === 0) return
+  await tx`
+    update transfers set is_held = false
+    where transfer_id = any (${[...transferIds]}) and is_held`
+}
+
+/** Takes back the transfers above a block that were not counted yet; answers the payments that lost some. */
+export async function retractTransfers(
+  tx: Tx,
+  deployment: string,
+  aboveBlock: number,
+): Promise<string[]> {
+  const rows = await tx<{ paymentId: string | null }[]>`
+    update transfers set state = 'RETRACTED'
+    where deployment = ${deployment} and block_number > ${aboveBlock}
+      and state <> 'RETRACTED' and not is_final
+    returning payment_id`
+  return [...new Set(rows.flatMap((row) => row.paymentId ?? []))]
+}
