@@ -21,7 +21,9 @@ export type DbOptions = {
   poolSizeMax?: number
   /** `false` behind a transaction pooler: no prepared statements, and no timeouts as start-up parameters. */
   prepare?: boolean
-  /** For migrations only: lifts the server's and the client's deadline of a statement. */
+  /** Milliseconds the server may be silent while it owes an answer; above its own deadlines. */
+  responseTimeoutMs?: number
+  /** For migrations only: lifts every deadline of a statement. */
   unbounded?: boolean
 }
 
@@ -37,8 +39,8 @@ export const LOCK_TIMEOUT_MS = 4_500
 
 /** Seconds for TCP, TLS and log-in together. */
 const CONNECT_TIMEOUT_S = 5
-/** Seconds the server may be silent while it owes an answer: beyond its own deadlines it is stopped or cut off. */
-const RESPONSE_TIMEOUT_S = 12
+/** Beyond the server's own deadlines: a server silent for longer is stopped or cut off. */
+const RESPONSE_TIMEOUT_MS = 12_000
 /** Seconds a query waits for a free connection before it is refused. */
 const QUEUE_TIMEOUT_S = 5
 /** Seconds before the next attempt to connect after failures: doubling from the first, up to the last. */
@@ -75,8 +77,7 @@ export function openDb(options: DbOptions): Db {
   return postgres(url, {
     max: poolSizeMax,
     prepare,
-    ...UNTYPED,
-    ...(options.unbounded ? { response_timeout: 0, queue_timeout: 0 } : {}),
+    ...undeclared(options),
     backoff: reconnectDelay,
     connect_timeout: CONNECT_TIMEOUT_S,
     idle_timeout: IDLE_TIMEOUT_S,
@@ -89,12 +90,14 @@ export function openDb(options: DbOptions): Db {
   })
 }
 
-/** Options the driver has (the two timeouts by our patch) but does not declare. */
-const UNTYPED = {
-  // One statement on the wire per connection: with the default of 100 a slow one delays those queued behind it.
-  max_pipeline: 1,
-  response_timeout: RESPONSE_TIMEOUT_S,
-  queue_timeout: QUEUE_TIMEOUT_S,
+/** Options the driver has, the two timeouts by our patch, but does not declare. */
+function undeclared({ unbounded, responseTimeoutMs = RESPONSE_TIMEOUT_MS }: DbOptions) {
+  return {
+    // One statement on the wire per connection: with the default of 100 a slow one delays those queued behind it.
+    max_pipeline: 1,
+    response_timeout: unbounded ? 0 : responseTimeoutMs / 1000,
+    queue_timeout: unbounded ? 0 : QUEUE_TIMEOUT_S,
+  }
 }
 
 function reconnectDelay(failures: number): number {

@@ -42,7 +42,9 @@ export async function prepareDirectory(
     })
   }
   const owner = await stat(directory).catch(() => undefined)
-  if (owner && !account && owner.uid !== process.getuid?.()) {
+  // Below the temporary directory anybody may have made it: only what the account made there is taken.
+  const mayOwn = directory === wanted && account ? owner?.uid : (account?.uid ?? process.getuid?.())
+  if (owner && owner.uid !== mayOwn) {
     throw new Error(
       `${directory} belongs to another user (${owner.uid}): run as that one, or move it away`,
     )

@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { createEmptyDatabase, type TestDatabase } from '../support/database.ts'
+
+let database: TestDatabase
+
+before(async () => {
+  database = await createEmptyDatabase({ poolSizeMax: 1 })
+})
+after(() => database.drop())
+
+/** 100 million tokens of 18 decimals: far beyond int8, which ends at 9.22 of them. */
+const HUGE = 100_000_000n * 10n ** 18n
+
+test('numeric arrives as bigint, of any size', async () => {
+  const [row] =
+    await database.db`select ${HUGE.toString()}::numeric as huge, -1::numeric as negative`
+  assert.deepEqual({ ...row }, { huge: HUGE, negative: -1n })
+})
+
+test('a bigint parameter goes out as numeric, so that 18 decimals do not overflow', async () => {
+  const [row] =
+    await database.db`select ${HUGE} as huge, pg_typeof(${1n}) = 'numeric'::regtype as ok`
+  assert.deepEqual({ ...row }, { huge: HUGE, ok: true })
+})
+
+test('arrays of bigint, text and Date go out as what the statement says they are', async () => {
+  const at = new Date('2026-01-31T00:00:00.123Z')
+  const rows = await database.db`
+    select * from unnest(${[HUGE, 2n]}::numeric[], ${['a', 'b,"c"']}::text[], ${[at, at]}::timestamptz[])
+      as t (amount, name, seen_at)`
+  assert.deepEqual(
+    rows.map((row) => ({ ...row })),
+    [
+      { amount: HUGE, name: 'a', seenAt: at },
+      { amount: 2n, name: 'b,"c"', seenAt: at },
+    ],
+  )
+  const [empty] = await database.db`select ${[]}::numeric[] as none`
+  assert.deepEqual(empty?.['none'], [])
+})
+
+test('arrays arrive with their elements translated', async () => {
+  const [row] = await database.db`select array[1, 2]::numeric[] as amounts, '{x}'::text[] as names`
+  assert.deepEqual({ ...row }, { amounts: [1n, 2n], names: ['x'] })
+})
+
+test('a fraction in a numeric is refused, and the connection serves on', async () => {
+  await assert.rejects(database.db`select 1.5::numeric as x from generate_series(1, 3)`, /1\.5/)
+  await assert.rejects(database.db`select ${0.1}::numeric as x`, /lose digits/)
+  const [row] = await database.db`select 1 as one`
+  assert.equal(row?.['one'], 1)
+})
+
+test('int8 arrives as number, and beyond 2^53 it is refused', async () => {
+  const [row] = await database.db`select 9007199254740991::int8 as largest`
+  assert.equal(row?.['largest'], Number.MAX_SAFE_INTEGER)
+  await assert.rejects(database.db`select 9007199254740993::int8 as x`, RangeError)
+})
+
+test('timestamptz is a Date both ways, whatever the session zone', async () => {
+  const at = new Date('2026-10-25T00:30:00.250Z')
+  const [row] =
+    await database.db`select ${at} as at, ${at}::timestamptz = '2026-10-25T02:30:00.25+02' as ok`
+  assert.deepEqual({ ...row }, { at, ok: true })
+})
+
+test('jsonb is an object both ways, its keys untouched', async () => {
+  const value = { some_key: { otherKey: [1, 'ü', null] }, __proto_: true }
+  const [row] = await database.db`select ${database.db.json(value)} as some_value`
+  assert.deepEqual(row?.['someValue'], value)
+})
+
+test('columns are camelCase in TypeScript and snake_case in SQL', async () => {
+  await database.db`create table spelled (amount_base_units numeric, seen_at timestamptz)`
+  const row = { amountBaseUnits: 5n, seenAt: new Date(0) }
+  await database.db`insert into spelled ${database.db(row)}`
+  await database.db`update spelled set ${database.db({ amountBaseUnits: 6n })}`
+  assert.deepEqual(
+    { ...(await database.db`select * from spelled`)[0] },
+    { ...row, amountBaseUnits: 6n },
+  )
+})
+
+test('a parameter that cannot be written fails its own query, not its neighbours', async () => {
+  const { db } = database
+  const slow = db`select pg_sleep(0.05), 1 as one`
+  const faulty = assert.rejects(db`select ${undefined as unknown as string}`, /UNDEFINED_VALUE/)
+  const behind = db`select 2 as two`
+  assert.equal((await slow)[0]?.['one'], 1)
+  await faulty
+  assert.equal((await behind)[0]?.['two'], 2)
+})
+
+test('every session has the deadlines that end what a stopped process left', async () => {
+  const [row] = await database.db`
+    select current_setting('statement_timeout') as statement,
+      current_setting('idle_in_transaction_session_timeout') as idle,
+      current_setting('lock_timeout') as lock`
+  assert.deepEqual({ ...row }, { statement: '5s', idle: '5s', lock: '4500ms' })
+})
