@@ -1,0 +1,278 @@
+import assert from 'node:assert/strict'
+import type { Db } from '#shared/db.ts'
+
+/**
+ * An independent judge, written from the specification and the contract: do a database and its chains tell one story?
+ * It shares no rule with the code it judges, only the schema's names.
+ */
+export type Evidence = {
+  db: Db
+  /** JSON-RPC endpoints by deployment; a deployment without one is judged by the database alone. */
+  chains?: Record<string, { httpUrl: string; contracts: string[] }>
+  /** Ids of the events a receiver accepted, in any order and number; absent when the receiver is not judged. */
+  receivedEventIds?: string[]
+}
+
+type Payment = {
+  paymentId: string
+  status: string
+  mode: string
+  deployment: string
+  isSimulated: boolean
+  priceBaseUnits: bigint
+  amountBaseUnits: bigint
+  receivedBaseUnits: bigint
+  detectedAt: Date | null
+  storeId: string
+}
+type Transfer = {
+  transferId: string
+  deployment: string
+  blockHash: string
+  txHash: string
+  logIndex: number
+  address: string
+  amountBaseUnits: bigint
+  state: string
+  paymentId: string | null
+}
+type Event = {
+  eventId: string
+  paymentId: string | null
+  type: string
+  body: string
+  storeId: string
+}
+
+/** `Transfer(address,address,uint256)`, EIP-20. */
+const TRANSFER_TOPIC = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef'
+const TERMINAL = ['CONFIRMED', 'UNDERPAID', 'OVERPAID', 'EXPIRED', 'CANCELED']
+const SETTLED_EVENT: Record<string, string> = {
+  CONFIRMED: 'payment.confirmed',
+  UNDERPAID: 'payment.underpaid',
+  OVERPAID: 'payment.overpaid',
+  EXPIRED: 'payment.expired',
+  CANCELED: 'payment.canceled',
+}
+
+/** Throws an error that lists everything that does not fit. */
+export async function assertOneStory(evidence: Evidence): Promise<void> {
+  const { db } = evidence
+  const payments = await db<Payment[]>`select * from payments`
+  const transfers = await db<Transfer[]>`select * from transfers where state <> 'RETRACTED'`
+  const events = await db<Event[]>`select * from events`
+  const faults = [
+    ...judgePayments(payments, transfers),
+    ...judgeEvents(payments, events),
+    ...(await judgeInbox(db, transfers)),
+    ...(await judgeSlots(db, payments)),
+    ...(await judgeSequences(db)),
+    ...(await judgeChains(evidence, transfers)),
+    ...judgeReceived(evidence, events),
+  ]
+  assert.deepEqual(faults, [], 'the database and the chain do not tell one story')
+}
+
+/** Each status is explained by what is attributed to the payment. */
+function judgePayments(payments: Payment[], transfers: Transfer[]): string[] {
+  return payments
+    .filter((payment) => !payment.isSimulated)
+    .flatMap((payment) => {
+      const sum = transfers
+        .filter((transfer) => transfer.paymentId === payment.paymentId)
+        .reduce((total, transfer) => total + transfer.amountBaseUnits, 0n)
+      const { status, amountBaseUnits: due, priceBaseUnits: price } = payment
+      const name = `${payment.paymentId} ${status} with ${sum} of ${due}`
+      const isExplained =
+        (status === 'PENDING' && sum * 10n < due) ||
+        (status === 'DETECTED' && sum * 10n >= due) ||
+        (status === 'CONFIRMED' && sum >= price && sum <= due) ||
+        (status === 'OVERPAID' && sum > due) ||
+        (status === 'UNDERPAID' && sum < price && sum * 10n >= due) ||
+        ((status === 'EXPIRED' || status === 'CANCELED') && sum === 0n)
+      const isTold = payment.receivedBaseUnits === sum
+      return [
+        ...(isExplained ? [] : [`unexplained: ${name}`]),
+        ...(isTold ? [] : [`says it received ${payment.receivedBaseUnits}: ${name}`]),
+      ]
+    })
+}
+
+/** Each change is told once, and nothing else is. */
+function judgeEvents(payments: Payment[], events: Event[]): string[] {
+  const faults: string[] = []
+  for (const payment of payments) {
+    const told = events.filter((event) => event.paymentId === payment.paymentId)
+    const settled = told.map(({ type }) => type).filter((type) => type !== 'payment.detected')
+    const expected = TERMINAL.includes(payment.status) ? [SETTLED_EVENT[payment.status]] : []
+    const isDetectedTold = told.some(({ type }) => type === 'payment.detected')
+    if (JSON.stringify(settled) !== JSON.stringify(expected)) {
+      faults.push(
+        `${payment.paymentId} is ${payment.status} but told ${settled.join(', ') || 'nothing'}`,
+      )
+    }
+    if (payment.detectedAt !== null && !payment.isSimulated && !isDetectedTold) {
+      faults.push(`${payment.paymentId} was detected and nobody was told`)
+    }
+  }
+  for (const event of events) {
+    const body = JSON.parse(event.body)
+    if (body.id !== event.eventId || body.type !== event.type) {
+      faults.push(`${event.eventId} says it is ${body.id} of ${body.type}`)
+    }
+    if (event.paymentId !== null && event.eventId !== `${event.paymentId}:${event.type}`) {
+      faults.push(`${event.eventId} should be ${event.paymentId}:${event.type}`)
+    }
+    if (body.data.storeId !== event.storeId) faults.push(`${event.eventId} names another store`)
+  }
+  return faults
+}
+
+/** Each transfer is attributed to one payment, or lies in the inbox of each store that has the address. */
+async function judgeInbox(db: Db, transfers: Transfer[]): Promise<string[]> {
+  const inbox = await db<{ transferId: string; storeId: string; state: string }[]>`
+    select transfer_id, store_id, state from inbox`
+  const owners = await db<{ address: string; storeId: string; mode: string }[]>`
+    select address, store_id, mode from wallets where address is not null
+    union
+    select x.address, w.store_id, w.mode from xpub_addresses x join wallets w on w.xpub = x.xpub`
+  const faults: string[] = []
+  for (const transfer of transfers) {
+    const listed = inbox.filter(({ transferId }) => transferId === transfer.transferId)
+    const isAttributed = transfer.state === 'MATCHED'
+    if (isAttributed !== (transfer.paymentId !== null)) {
+      faults.push(`${transfer.transferId} is ${transfer.state} of ${transfer.paymentId}`)
+    }
+    const mode = transfer.deployment.split(':')[1]
+    const expected = isAttributed
+      ? 1
+      : new Set(
+          owners
+            .filter((owner) => owner.address === transfer.address && owner.mode === mode)
+            .map(({ storeId }) => storeId),
+        ).size
+    const wrong = listed.filter(({ state }) => (state === 'MATCHED') !== isAttributed)
+    if (listed.length !== expected || wrong.length > 0 || expected === 0) {
+      faults.push(`${transfer.transferId} lies in ${listed.length} inboxes, not in ${expected}`)
+    }
+  }
+  return faults
+}
+
+/** An open payment holds its slot; an ended one does not hold it open. No slot is held twice. */
+async function judgeSlots(db: Db, payments: Payment[]): Promise<string[]> {
+  const slots = await db<
+    {
+      paymentId: string
+      isOpen: boolean
+      address: string
+      amountBaseUnits: bigint
+      token: string
+      deployment: string
+    }[]
+  >`select * from slots`
+  const keys = slots.map((slot) =>
+    [slot.address, slot.amountBaseUnits, slot.token, slot.deployment].join(' '),
+  )
+  const twice = keys.filter((key, index) => keys.indexOf(key) !== index)
+  return [
+    ...twice.map((key) => `slot held twice: ${key}`),
+    ...payments.flatMap((payment) => {
+      const slot = slots.find(({ paymentId }) => paymentId === payment.paymentId)
+      const isOpen = !TERMINAL.includes(payment.status)
+      if (isOpen && !slot?.isOpen) return [`${payment.paymentId} is open and holds no slot`]
+      if (!isOpen && slot?.isOpen) return [`${payment.paymentId} ended and holds its slot open`]
+      return []
+    }),
+  ]
+}
+
+/** Sequences that were given have no gaps and no doubles, per store and mode. */
+async function judgeSequences(db: Db): Promise<string[]> {
+  const rows = await db<{ storeId: string; mode: string; highest: number; count: number }[]>`
+    select store_id, mode, max(sequence) as highest, count(distinct sequence)::int as count
+    from events where sequence is not null group by store_id, mode`
+  return rows
+    .filter(({ highest, count }) => highest !== count)
+    .map(
+      ({ storeId, mode, highest, count }) => `${storeId} ${mode}: ${count} events up to ${highest}`,
+    )
+}
+
+/** What the chain says now is what the database holds: nothing lost, nothing twice, nothing invented. */
+async function judgeChains(evidence: Evidence, transfers: Transfer[]): Promise<string[]> {
+  const faults: string[] = []
+  const owned = await evidence.db<{ address: string }[]>`
+    select address from wallets where address is not null
+    union select address from xpub_addresses`
+  const known = new Set(owned.map(({ address }) => address.toLowerCase()))
+  for (const [deployment, { httpUrl, contracts }] of Object.entries(evidence.chains ?? {})) {
+    const [cursor] = await evidence.db<{ blockNumber: number | null; first: number | null }[]>`
+      select d.block_number, min(b.block_number) as first
+      from deployments d left join blocks b on b.deployment = d.deployment
+      where d.deployment = ${deployment} group by d.block_number`
+    if (!cursor || cursor.blockNumber === null || cursor.first === null) continue
+    const onChain = (await readLogs(httpUrl, contracts, cursor.first + 1, cursor.blockNumber))
+      .filter((log) => known.has(log.to) && log.amount > 0n)
+      .map((log) => `${deployment} ${log.blockHash} ${log.txHash} ${log.index} ${log.amount}`)
+    const stored = transfers
+      .filter((transfer) => transfer.deployment === deployment)
+      .map(
+        ({ blockHash, txHash, logIndex, amountBaseUnits }) =>
+          `${deployment} ${blockHash} ${txHash} ${logIndex} ${amountBaseUnits}`,
+      )
+    faults.push(
+      ...onChain.filter((key) => !stored.includes(key)).map((key) => `lost: ${key}`),
+      ...stored.filter((key) => !onChain.includes(key)).map((key) => `invented: ${key}`),
+    )
+  }
+  return faults
+}
+
+async function readLogs(httpUrl: string, contracts: string[], from: number, to: number) {
+  if (to < from) return []
+  const response = await fetch(httpUrl, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify({
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'eth_getLogs',
+      params: [
+        {
+          fromBlock: `0x${from.toString(16)}`,
+          toBlock: `0x${to.toString(16)}`,
+          address: contracts,
+          topics: [TRANSFER_TOPIC],
+        },
+      ],
+    }),
+  })
+  const { result } = (await response.json()) as {
+    result: {
+      blockHash: string
+      transactionHash: string
+      logIndex: string
+      data: string
+      topics: string[]
+    }[]
+  }
+  return result.map((log) => ({
+    blockHash: log.blockHash,
+    txHash: log.transactionHash,
+    index: Number(log.logIndex),
+    amount: BigInt(log.data),
+    to: `0x${(log.topics[2] ?? '').slice(-40)}`,
+  }))
+}
+
+/** Every event reached the receiver at least once, and nothing reached it that was not an event. */
+function judgeReceived({ receivedEventIds }: Evidence, events: Event[]): string[] {
+  if (!receivedEventIds) return []
+  const received = new Set(receivedEventIds)
+  const owed = new Set(events.map(({ eventId }) => eventId))
+  return [
+    ...[...owed].filter((id) => !received.has(id)).map((id) => `never delivered: ${id}`),
+    ...[...received].filter((id) => !owed.has(id)).map((id) => `delivered and unknown: ${id}`),
+  ]
+}

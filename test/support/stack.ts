@@ -1,0 +1,314 @@
+import assert from 'node:assert/strict'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import process from 'node:process'
+import { fileURLToPath } from 'node:url'
+import { createKeyring, newSecret } from '#shared/crypto.ts'
+import { newId } from '#shared/ids.ts'
+import { sealWebhookSecret } from '#shared/webhook-secret.ts'
+import { startTestChain, type TestChain } from './anvil.ts'
+import { type Answer, call } from './api.ts'
+import { createTestDatabase, type TestDatabase } from './database.ts'
+import { assertOneStory } from './oracle.ts'
+import { type Receiver, startReceiver } from './receiver.ts'
+import { type SeededStore, type SeedOptions, seedStore } from './seed.ts'
+import { until } from './until.ts'
+import { isGenuine } from './verify-webhook.ts'
+
+export type ProcessName = 'api' | 'indexer' | 'dispatcher'
+
+/** The whole service as an operator runs it: three processes, Postgres, a chain, and a seller's endpoint. */
+export type Stack = {
+  database: TestDatabase
+  chain: TestChain
+  receiver: Receiver
+  seller: SeededStore
+  apiUrl: string
+  /** Starts a process; resolves when it is up. */
+  start(name: ProcessName): Promise<void>
+  /** SIGKILL: the process has no chance to tidy up. */
+  kill(name: ProcessName): Promise<void>
+  /** Claims a slot with the store's publishable key. */
+  checkout(body?: Record<string, unknown>): Promise<PaymentAnswer>
+  read(paymentId: string): Promise<PaymentAnswer>
+  post(path: string, body?: unknown): Promise<Answer>
+  /** Sends a token transfer to the payment's address; answers the transaction's hash. */
+  pay(payment: PaymentAnswer, amountBaseUnits?: bigint): Promise<string>
+  /** Mines blocks until the payment has this status. */
+  untilStatus(
+    paymentId: string,
+    status: string,
+    options?: { isMining?: boolean },
+  ): Promise<PaymentAnswer>
+  /** Types of the events received for a payment, in order, each id once; every signature is checked. */
+  received(paymentId: string): string[]
+  untilReceived(paymentId: string, types: string[]): Promise<void>
+  /** The data of the newest POST of this event. */
+  eventData(paymentId: string, type: string): Record<string, unknown>
+  /** Lets the oracle judge database, chain and receiver. */
+  judge(): Promise<void>
+  close(): Promise<void>
+}
+
+export type PaymentAnswer = {
+  paymentId: string
+  status: string
+  network: string
+  token: string
+  payTo: string
+  contract: string
+  amount: string
+  amountBaseUnits: string
+  decimals: number
+  txHash: string | null
+  confirmations: number
+  expiresAt: string
+}
+
+export type StackOptions = {
+  seed?: SeedOptions
+  confirmations?: number
+  /** Environment on top of what every process gets. */
+  env?: Record<string, string>
+  /** Processes started at once; default all three. */
+  processes?: ProcessName[]
+  networks?: (chain: TestChain) => unknown
+}
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url))
+const ENCRYPTION_KEY = Buffer.alloc(32, 7)
+/** Milliseconds for a process to be up on a busy machine. */
+const START_TIMEOUT_MS = 20_000
+/** Milliseconds for a process to end after SIGTERM. */
+const STOP_TIMEOUT_MS = 5_000
+/** Milliseconds for anything a flow waits for. */
+const FLOW_TIMEOUT_MS = 30_000
+/** Characters kept of what a process printed, for the error when it does not start. */
+const OUTPUT_CHARACTERS_MAX = 8_000
+
+export async function startStack(options: StackOptions = {}): Promise<Stack> {
+  const directory = await mkdtemp(join(tmpdir(), 'stack-'))
+  const [database, chain, receiver, port] = await Promise.all([
+    createTestDatabase(),
+    startTestChain(),
+    startReceiver(),
+    freePort(),
+  ])
+  const seller = await seedSeller(database, receiver, options.seed)
+  const secret = seller.webhookSecret
+  const networksFile = join(directory, 'networks.json')
+  const networks = options.networks?.(chain) ?? networksOf(chain, options.confirmations ?? 3)
+  await writeFile(networksFile, JSON.stringify(networks))
+  const env = {
+    DATABASE_URL: database.url,
+    NETWORKS_FILE: networksFile,
+    ENCRYPTION_KEY: ENCRYPTION_KEY.toString('base64'),
+    PORT: String(port),
+    WEBHOOK_ALLOW_PRIVATE: '1',
+    RATE_LIMIT_CHECKOUT: '100000',
+    LOG_FORMAT: 'json',
+    ...options.env,
+  }
+  const children = new Map<ProcessName, Child>()
+  const apiUrl = `http://127.0.0.1:${port}`
+
+  const start = async (name: ProcessName) => {
+    const child = spawnProcess(name, env)
+    children.set(name, child)
+    const isUp =
+      name === 'api'
+        ? async () => (await fetch(`${apiUrl}/readyz`)).status === 200
+        : () => /"message":"(started|leads)"/.test(child.output())
+    await until(isUp, { what: `${name} is up: ${child.output()}`, timeoutMs: START_TIMEOUT_MS })
+  }
+  const kill = async (name: ProcessName) => {
+    await children.get(name)?.end('SIGKILL')
+    children.delete(name)
+  }
+  await Promise.all((options.processes ?? ['api', 'indexer', 'dispatcher']).map(start))
+
+  const read = async (paymentId: string): Promise<PaymentAnswer> => {
+    const answer = await call(apiUrl, 'GET', `/v1/payments/${paymentId}`)
+    assert.equal(answer.status, 200, answer.text)
+    return answer.body
+  }
+  const envelopes = () => receiver.received.map(({ rawBody }) => JSON.parse(rawBody.toString()))
+  const received = (paymentId: string) => {
+    const mine = envelopes().filter(({ data }) => data.paymentId === paymentId)
+    return [...new Set(mine.map(({ type }) => type as string))]
+  }
+  return {
+    database,
+    chain,
+    receiver,
+    seller,
+    apiUrl,
+    start,
+    kill,
+    read,
+    received,
+    async checkout(body = {}) {
+      const answer = await call(apiUrl, 'POST', '/v1/checkout', {
+        headers: { Origin: 'https://shop.example' },
+        body: {
+          publishableKey: seller.keys.test.publishable,
+          ...('amount' in body ? {} : { priceId: seller.price.priceId }),
+          network: 'base',
+          token: 'usdc',
+          ...body,
+        },
+      })
+      assert.equal(answer.status, 201, answer.text)
+      return answer.body
+    },
+    post: (path, body) => call(apiUrl, 'POST', path, { body }),
+    pay: (payment, amountBaseUnits = BigInt(payment.amountBaseUnits)) =>
+      chain.pay({ token: payment.contract, to: payment.payTo, amountBaseUnits }),
+    async untilStatus(paymentId, status, { isMining = true } = {}) {
+      return until(
+        async () => {
+          const payment = await read(paymentId)
+          if (payment.status === status) return payment
+          if (isMining) await chain.mine()
+          return undefined
+        },
+        { what: `${paymentId} is ${status}`, timeoutMs: FLOW_TIMEOUT_MS, everyMs: 100 },
+      )
+    },
+    async untilReceived(paymentId, types) {
+      await until(() => types.every((type) => received(paymentId).includes(type)), {
+        what: `${types.join(', ')} received for ${paymentId}`,
+        timeoutMs: FLOW_TIMEOUT_MS,
+      })
+      assert.deepEqual(received(paymentId), types)
+      assertGenuine(receiver, secret)
+    },
+    eventData(paymentId, type) {
+      const found = envelopes().findLast(({ id }) => id === `${paymentId}:${type}`)
+      assert.ok(found, `${type} was received`)
+      return found.data
+    },
+    async judge() {
+      await untilDelivered(database)
+      assertGenuine(receiver, secret)
+      await assertOneStory({
+        db: database.db,
+        chains: judgedChains(chain),
+        receivedEventIds: envelopes().map(({ id }) => id),
+      })
+    },
+    async close() {
+      await Promise.all([...children.values()].map((child) => child.end('SIGTERM')))
+      await Promise.all([chain.stop(), receiver.close(), database.drop()])
+      await rm(directory, { recursive: true, force: true })
+    },
+  }
+}
+
+/** The local chain as `NETWORKS_FILE` names it: a deployment for each kind of token. */
+export function networksOf(chain: TestChain, confirmations: number) {
+  const row = {
+    rpc: [chain.wsUrl, chain.httpUrl],
+    chainId: 31_337,
+    confirmations,
+  }
+  const token = (contract: string, decimals: number) => ({ contract, decimals })
+  return {
+    base: { test: { ...row, tokens: { usdc: token(chain.tokens.usdc, 6) } } },
+    ethereum: { test: { ...row, tokens: { usdt: token(chain.tokens.usdt, 6) } } },
+    bnb: { test: { ...row, tokens: { usdc: token(chain.tokens.usdc18, 18) } } },
+  }
+}
+
+function judgedChains(chain: TestChain) {
+  const { httpUrl, tokens } = chain
+  return {
+    'base:test': { httpUrl, contracts: [tokens.usdc] },
+    'ethereum:test': { httpUrl, contracts: [tokens.usdt] },
+    'bnb:test': { httpUrl, contracts: [tokens.usdc18] },
+  }
+}
+
+async function seedSeller(database: TestDatabase, receiver: Receiver, seed: SeedOptions = {}) {
+  const { db } = database
+  const seller = await seedStore(db, { webhookUrl: receiver.url, ...seed })
+  const webhookSecret = newSecret('whsec')
+  const { storeId } = seller.store
+  const ciphertext = sealWebhookSecret(createKeyring(ENCRYPTION_KEY), storeId, webhookSecret)
+  await db`
+    insert into webhook_secrets (webhook_secret_id, store_id, ciphertext)
+    values (${newId('key')}, ${storeId}, ${ciphertext})`
+  return { ...seller, webhookSecret }
+}
+
+/** Waits until nothing is owed any more; a flow that leaves a delivery open has not ended. */
+async function untilDelivered({ db }: TestDatabase): Promise<void> {
+  await until(
+    async () => {
+      const [row] = await db<{ isDone: boolean }[]>`
+        select not exists (select from events where sequence is null)
+          and not exists (select from deliveries where status = 'PENDING') as is_done`
+      return row?.isDone
+    },
+    { what: 'every event is delivered', timeoutMs: FLOW_TIMEOUT_MS },
+  )
+}
+
+function assertGenuine(receiver: Receiver, secret: string): void {
+  for (const { headers, rawBody, atMs } of receiver.received) {
+    const envelope = JSON.parse(rawBody.toString())
+    const signature = headers['x-service-signature']
+    assert.ok(
+      isGenuine(String(signature), rawBody, secret, Math.floor(atMs / 1000)),
+      `the signature of ${envelope.id} is genuine`,
+    )
+    assert.equal(headers['x-service-event'], envelope.type)
+    assert.equal(headers['x-service-delivery'], envelope.id)
+  }
+}
+
+type Child = { output(): string; end(signal: NodeJS.Signals): Promise<void> }
+
+/** Runs an entrance on the runtime that runs the test. */
+function spawnProcess(name: ProcessName, env: Record<string, string>): Child {
+  const entrance = join(ROOT, name, 'main.ts')
+  const isDeno = 'Deno' in globalThis
+  const args = isDeno ? ['run', '-A', '--node-modules-dir=manual', entrance] : [entrance]
+  const child: ChildProcess = spawn(process.execPath, args, {
+    cwd: ROOT,
+    env: { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '', ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let output = ''
+  const keep = (piece: Buffer) => {
+    output = (output + piece.toString()).slice(-OUTPUT_CHARACTERS_MAX)
+  }
+  child.stdout?.on('data', keep)
+  child.stderr?.on('data', keep)
+  return {
+    output: () => output,
+    async end(signal) {
+      if (child.exitCode !== null || child.signalCode !== null) return
+      const ended = once(child, 'exit')
+      child.kill(signal)
+      const timer = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS)
+      await ended
+      clearTimeout(timer)
+    },
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer()
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  server.close()
+  await once(server, 'close')
+  assert.ok(address && typeof address === 'object')
+  return address.port
+}
