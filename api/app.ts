@@ -11,6 +11,9 @@ export type App = {
   endpoints: readonly Endpoint[]
 }
 
+/** What stands in the path where the endpoint's has a colon; null where it is no valid percent-encoding. */
+type Params = Readonly<Record<string, string | null>>
+
 /** Milliseconds until a request is answered `unavailable`, whatever it waits for. Over the statement timeout. */
 const REQUEST_DEADLINE_MS = 8_000
 /** Seconds a browser may remember a preflight's answer. */
@@ -28,8 +31,8 @@ export function createApp(deps: ApiDeps, endpoints: readonly Endpoint[]): App {
     app.route(
       endpoint.method,
       endpoint.path,
-      ({ request, params }: { request: Request; params: Record<string, string> }) =>
-        serveEndpoint(deps, endpoint, request, params, addresses.get(request) ?? ''),
+      ({ request, params }: { request: Request; params?: Params }) =>
+        serveEndpoint(deps, endpoint, request, params ?? {}, addresses.get(request) ?? ''),
       { parse: 'none' } as object,
     )
   }
@@ -53,7 +56,7 @@ async function serveEndpoint(
   deps: ApiDeps,
   endpoint: Endpoint,
   request: Request,
-  params: Readonly<Record<string, string>>,
+  params: Params,
   socketAddress: string,
 ): Promise<Response> {
   const startedMs = deps.nowMs()
@@ -62,7 +65,7 @@ async function serveEndpoint(
   let response: Response
   try {
     if (!deps.schema.isCurrent) throw notReady()
-    if (Object.values(params).includes(null as never)) throw new ServiceError('not_found')
+    if (!areTexts(params)) throw new ServiceError('not_found')
     const arrival = { request, params, socketAddress, query: queryOf(request.url), headers }
     const body = await withDeadline(endpoint.run(deps, arrival))
     response =
@@ -76,6 +79,10 @@ async function serveEndpoint(
   deps.requestCount.add(labels)
   deps.requestSeconds.observe((deps.nowMs() - startedMs) / 1000)
   return response
+}
+
+function areTexts(params: Params): params is Readonly<Record<string, string>> {
+  return Object.values(params).every((value) => value !== null)
 }
 
 /** What no route took: a preflight, a wrong method, an unknown path. */

@@ -1,14 +1,21 @@
 import type { Config } from '#shared/config.ts'
+import type { Keyring } from '#shared/crypto.ts'
 import type { Db } from '#shared/db.ts'
 import type { Log } from '#shared/log.ts'
 import type { Counter, Histogram, Metrics } from '#shared/metrics.ts'
 import type { DoorSettings } from '#shared/payments/effects.ts'
 import type { ViewContext } from '#shared/payments/view.ts'
+import type { PaymentChanges } from './payment-changes.ts'
+import type { StreamCounts } from './payments/stream.ts'
 import type { BlockCache } from './rate-limit.ts'
+import type { Rechecks } from './rechecks.ts'
+
+/** The configuration with what the API cannot run without. */
+export type ApiConfig = Config & { encryptionKey: Uint8Array }
 
 /** What an entrance gives the API. */
 export type ApiPorts = {
-  config: Config
+  config: ApiConfig
   db: Db
   log: Log
   metrics: Metrics
@@ -23,6 +30,13 @@ export type ApiDeps = ApiPorts & {
   /** For moves of payments. */
   door: DoorSettings
   blocked: BlockCache
+  rechecks: Rechecks
+  changes: PaymentChanges
+  streams: StreamCounts
+  /** Extended keys whose pools this process is filling up. */
+  xpubFills: Set<string>
+  /** Seals what must be readable again: renew tokens, webhook secrets. */
+  keyring: Keyring
   requestCount: Counter
   requestSeconds: Histogram
   /** Whether the database was found to have the schema of this code; until then everything is `unavailable`. */

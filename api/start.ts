@@ -1,12 +1,14 @@
-import type { Config } from '#shared/config.ts'
+import { createKeyring } from '#shared/crypto.ts'
 import { type Db, isUnavailable } from '#shared/db.ts'
 import type { Log } from '#shared/log.ts'
 import { createMetrics } from '#shared/metrics.ts'
 import { assertSchemaCurrent } from '#shared/migrate.ts'
 import { serve } from '#shared/runtime.ts'
 import { type App, createApp } from './app.ts'
-import type { ApiDeps, ApiPorts } from './deps.ts'
+import type { ApiConfig, ApiDeps, ApiPorts } from './deps.ts'
 import { ENDPOINTS } from './endpoints.ts'
+import { createPaymentChanges } from './payment-changes.ts'
+import { createRechecks } from './rechecks.ts'
 
 export type RunningApi = {
   /** `http://127.0.0.1:3000`, with the port that it got. */
@@ -23,7 +25,7 @@ export type RunningApi = {
 }
 
 export type StartOptions = {
-  config: Config
+  config: ApiConfig
   db: Db
   log: Log
   nowMs?: () => number
@@ -46,6 +48,7 @@ export function startApi(options: StartOptions): RunningApi {
   const app = createApp(deps, ENDPOINTS)
   const server = serve({ fetch: app.fetch, hostname: config.host, port: config.port, reusePort })
   const stopping = new AbortController()
+  const changesEnd = deps.changes.run(stopping.signal)
   return {
     url: server.url,
     app,
@@ -53,6 +56,8 @@ export function startApi(options: StartOptions): RunningApi {
     ready: awaitSchema(deps, stopping.signal),
     async stop() {
       stopping.abort()
+      // First the streams, which would keep the server from ending.
+      await changesEnd
       await server.stop(STOP_TIMEOUT_MS)
     },
   }
@@ -60,12 +65,17 @@ export function startApi(options: StartOptions): RunningApi {
 
 /** Everything that endpoints are given, made from what the entrance has. */
 export function createDeps(ports: ApiPorts): ApiDeps {
-  const { config, metrics } = ports
+  const { config, metrics, db, log } = ports
   return {
     ...ports,
     view: { publicUrl: config.publicUrl, deployments: config.deployments },
     door: { quarantineHours: config.slotQuarantineHours },
     blocked: new Map(),
+    rechecks: createRechecks(ports),
+    changes: createPaymentChanges({ db, log, listenUrl: config.databaseListenUrl }),
+    streams: new Map(),
+    xpubFills: new Set(),
+    keyring: createKeyring(config.encryptionKey),
     requestCount: metrics.counter('api_requests_total', 'Requests by endpoint and status.'),
     requestSeconds: metrics.histogram(
       'api_request_duration_seconds',

@@ -10,10 +10,36 @@ export type ViewContext = {
   deployments: ReadonlyMap<string, Deployment>
 }
 
+/** What of a payment is shown; a reading has it, and so does a claim that was just made. */
+export type ShownPayment = Pick<
+  PaymentReading,
+  | 'paymentId'
+  | 'status'
+  | 'mode'
+  | 'network'
+  | 'token'
+  | 'deployment'
+  | 'address'
+  | 'contract'
+  | 'decimals'
+  | 'amountCents'
+  | 'amountBaseUnits'
+  | 'txHash'
+  | 'blockNumber'
+  | 'isSimulated'
+  | 'confirmationsRequired'
+  | 'referenceKey'
+  | 'createdAt'
+  | 'expiresAt'
+  | 'branding'
+  | 'position'
+  | 'now'
+>
+
 export type PaymentObject = ReturnType<typeof paymentView>
 
 /** The payment object of spec section 2 with the additions of contract section 1. Pure. */
-export function paymentView(reading: PaymentReading, context: ViewContext) {
+export function paymentView(reading: ShownPayment, context: ViewContext) {
   return {
     paymentId: reading.paymentId,
     status: reading.status,
@@ -38,7 +64,7 @@ export function paymentView(reading: PaymentReading, context: ViewContext) {
 }
 
 /** The plain address when this process does not know the network any more. */
-function uriOf(reading: PaymentReading, deployment: Deployment | undefined): string {
+function uriOf(reading: ShownPayment, deployment: Deployment | undefined): string {
   if (!deployment) return reading.address
   return paymentUri({
     deployment,

@@ -1,13 +1,15 @@
 import assert from 'node:assert/strict'
-import { type Config, loadConfig } from '#shared/config.ts'
-import { type Log, silentLog } from '#shared/log.ts'
+import process from 'node:process'
+import { loadConfig } from '#shared/config.ts'
+import { createLog, type Log } from '#shared/log.ts'
 import { buildDeployments } from '#shared/networks/registry.ts'
+import type { ApiConfig } from '../../api/deps.ts'
 import { type RunningApi, startApi } from '../../api/start.ts'
 import { createTestDatabase, type TestDatabase } from './database.ts'
 
 export type TestApi = RunningApi & {
   database: TestDatabase
-  config: Config
+  config: ApiConfig
   /** One request over real HTTP. A `body` that is not a text goes out as JSON. */
   call(method: string, path: string, options?: CallOptions): Promise<Answer>
   /** Stops the server and drops the database. */
@@ -31,12 +33,20 @@ export type Answer = {
 }
 
 export type TestApiOptions = {
-  config?: Partial<Config>
+  config?: Partial<ApiConfig>
   /** Laid over the networks table, as `NETWORKS_FILE` is. */
   networks?: unknown
   log?: Log
   database?: TestDatabase
 }
+
+/** Shows what callers are not told: the cause of a 5xx. */
+const errorsLog = createLog({
+  level: 'error',
+  format: 'pretty',
+  name: 'api',
+  write: (line) => process.stderr.write(`${line}\n`),
+})
 
 /** Requests per minute that no test reaches by accident. */
 const UNLIMITED = 1_000_000
@@ -48,7 +58,7 @@ const UNLIMITED = 1_000_000
 export async function startTestApi(options: TestApiOptions = {}): Promise<TestApi> {
   const database = options.database ?? (await createTestDatabase())
   const config = testConfig(database.url, options)
-  const api = startApi({ config, db: database.db, log: options.log ?? silentLog })
+  const api = startApi({ config, db: database.db, log: options.log ?? errorsLog })
   await api.ready
   return {
     ...api,
@@ -63,7 +73,7 @@ export async function startTestApi(options: TestApiOptions = {}): Promise<TestAp
 }
 
 /** A configuration as an operator's environment gives it, with what a test wants otherwise. */
-export function testConfig(databaseUrl: string, options: TestApiOptions = {}): Config {
+export function testConfig(databaseUrl: string, options: TestApiOptions = {}): ApiConfig {
   const networks = options.networks ?? {
     base: { live: { rpc: ['http://127.0.0.1:9'] }, test: { rpc: ['http://127.0.0.1:9'] } },
   }
@@ -74,7 +84,7 @@ export function testConfig(databaseUrl: string, options: TestApiOptions = {}): C
         ENCRYPTION_KEY: 'AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=',
         PUBLIC_URL: 'https://pay.example',
       },
-      { readFile: () => '' },
+      { readFile: () => '', requires: ['encryptionKey'] },
     ),
     port: 0,
     rateLimitCheckout: UNLIMITED,

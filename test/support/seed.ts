@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { hashSecret, newSecret } from '#shared/crypto.ts'
 import type { Db } from '#shared/db.ts'
 import { newId } from '#shared/ids.ts'
+import { normalizeAddress } from '#shared/networks/addresses.ts'
 import type { Mode } from '#shared/networks/registry.ts'
 
 export type SeedWallet = { network: string; mode?: Mode; address?: string; xpub?: string }
@@ -105,9 +106,11 @@ export async function seedWallet(
   return { walletId, network, mode, address }
 }
 
-/** An address that nobody has. It is not in EIP-55 form beyond its digits: all lower case. */
+/** An address that nobody has, in the form in which addresses are stored. */
 export function randomEvmAddress(): string {
-  return `0x${randomBytes(20).toString('hex')}`
+  const address = normalizeAddress('evm', `0x${randomBytes(20).toString('hex')}`)
+  if (address === undefined) throw new Error('40 hex digits are an address')
+  return address
 }
 
 async function seedAccount(db: Db, options: SeedOptions): Promise<SeededStore['account']> {
