@@ -1,11 +1,9 @@
 import { randomBytes } from 'node:crypto'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import process, { env } from 'node:process'
 import { closeDb, type Db, errorCode, openDb } from '#shared/db.ts'
 import { silentLog } from '#shared/log.ts'
 import { migrate } from '#shared/migrate.ts'
-import { startPostgres } from '#shared/start/postgres.ts'
+import { startTestPostgres } from './postgres-server.ts'
 import { until } from './until.ts'
 
 /** A database of its own, made for one suite. */
@@ -116,22 +114,11 @@ function sharedServer(): Promise<Server> {
 
 async function startServer(): Promise<Server> {
   const given = env['TEST_DATABASE_URL']
-  const url = given || (await startEmbedded())
+  const url = given || (await startTestPostgres())
   const template = `test_template_${process.pid}_${randomBytes(4).toString('hex')}`
   await asAdmin(url, (admin) => admin`create database ${admin(template)}`)
   await migrate(withDatabase(url, template), { log: silentLog })
   return { url, template, strategy: given ? 'wal_log' : 'file_copy' }
-}
-
-async function startEmbedded(): Promise<string> {
-  const name = `stablecoin-payments-test-${process.pid}-${randomBytes(4).toString('hex')}`
-  const server = await startPostgres({
-    dataDirectory: join(tmpdir(), name),
-    log: silentLog,
-    durable: false,
-    temporary: true,
-  })
-  return server.url
 }
 
 async function copyTemplate(
