@@ -7,9 +7,9 @@ import { type ForwardProxy, openTunnel } from './tunnel.ts'
 export const CONNECT_TIMEOUT_MS = 5_000
 /** Idle connections kept in all, a count: each is a file descriptor. */
 export const IDLE_COUNT_MAX = 2_048
-/** Idle connections are closed after one to two of these, in milliseconds: Node's servers close
- * theirs after 5 s, and the first to close wins no race. */
-const IDLE_SWEEP_MS = 2_000
+/** Idle connections are closed after one to two of these, in milliseconds: well before a server closes
+ * them (Node's after 5 s), since a request that meets the closing is lost. */
+const IDLE_SWEEP_MS = 1_000
 
 /** One end of a TCP connection that was vetted before it is named here. */
 export type Target = {
@@ -80,28 +80,17 @@ export function createConnections(deps: {
   return {
     async exchange(target, request, signal) {
       const key = `${target.isTls ? 'tls' : 'tcp'} ${target.address} ${target.port} ${target.name}`
-      const idle = takeIdle(pool, key)
-      if (idle !== null) {
-        const reader = createAnswerReader()
-        const result = await send(pool, idle, reader, request, signal)
-        // A peer may close an idle connection just as it is used. Receivers dedupe on the id.
-        const isStale = result instanceof Error && result.fault === 'reset' && !reader.hasBegun()
-        if (!isStale) return orThrow(result)
-      }
-      const socket = await openSocket(target, deps, signal)
-      const wire = adopt(pool, socket, key)
-      return orThrow(await send(pool, wire, createAnswerReader(), request, signal))
+      const wire = takeIdle(pool, key) ?? adopt(pool, await openSocket(target, deps, signal), key)
+      // Not repeated when a kept connection turns out dead: one attempt is one POST, and is recorded.
+      const result = await send(pool, wire, createAnswerReader(), request, signal)
+      if (result instanceof Error) throw result
+      return result
     },
     close() {
       if (pool.sweep !== null) clearTimeout(pool.sweep)
       for (const wire of pool.open) wire.socket.destroy()
     },
   }
-}
-
-function orThrow(result: Answer | ConnectionError): Answer {
-  if (result instanceof Error) throw result
-  return result
 }
 
 function send(

@@ -118,7 +118,10 @@ function reply(
       const headers = 'headers' in what ? what.headers : {}
       response.writeHead(what.status, headers).end('body' in what ? what.body : 'thanks')
     }
-    if (!('delayMs' in what)) return send()
+    if (!('delayMs' in what)) {
+      send()
+      return
+    }
     const timer = setTimeout(() => {
       timers.delete(timer)
       send()

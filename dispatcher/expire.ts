@@ -1,0 +1,62 @@
+import { type Db, withTransaction } from '#shared/db.ts'
+import type { DoorSettings } from '#shared/payments/effects.ts'
+import { lockPayments } from '#shared/payments/queries.ts'
+import { closeWindow } from '#shared/payments/service.ts'
+import { announcePayments } from '#shared/wake.ts'
+
+/** Payments whose window is closed in one transaction, a count. */
+export const CLOSE_BATCH_MAX = 100
+/** Slots released in one transaction, a count. */
+export const RELEASE_BATCH_MAX = 1_000
+
+/**
+ * Ends payments whose window has closed, up to a batch; answers how many moved.
+ *
+ * Ours is not the only clock: a payment that goes by the chain's waits until the deployment's position,
+ * read twice, is past `expiresAt`, so that a transfer mined in time counts however late it is read. One
+ * that waits for a top-up is left alone while anything of it is on its way or in doubt.
+ */
+export async function closeWindows(db: Db, settings: DoorSettings): Promise<number> {
+  const moved = await withTransaction(db, async (tx) => {
+    const closed = await tx<{ paymentId: string }[]>`
+      select p.payment_id
+      from slots s
+      join payments p on p.payment_id = s.payment_id
+      join stores st on st.store_id = p.store_id
+      left join deployments d on d.deployment = p.deployment
+      where s.is_open and s.expires_at <= service_now()
+        and (p.clock = 'OURS' or d.audited_time > s.expires_at)
+        and (p.status = 'PENDING' or (p.status = 'DETECTED' and st.top_up_until_expiry and not exists (
+          select from transfers t
+          where t.payment_id = p.payment_id and t.state = 'MATCHED' and (t.is_held or not t.is_final)
+        )))
+      order by s.expires_at
+      limit ${CLOSE_BATCH_MAX}
+      for update of p skip locked`
+    const locked = await lockPayments(
+      tx,
+      closed.map((row) => row.paymentId),
+    )
+    const ids: string[] = []
+    for (const payment of locked.values()) {
+      if (await closeWindow(tx, payment, settings)) ids.push(payment.paymentId)
+    }
+    return ids
+  })
+  if (moved.length > 0) await announcePayments(db, moved)
+  return moved.length
+}
+
+/** Lets go of slots whose quarantine is over, up to a batch; answers how many. */
+export async function releaseSlots(db: Db): Promise<number> {
+  const released = await db`
+    delete from slots
+    where payment_id in (
+      select payment_id from slots
+      where not is_open and release_at <= service_now()
+      order by release_at
+      limit ${RELEASE_BATCH_MAX}
+      for update skip locked
+    )`
+  return released.count
+}

@@ -1,0 +1,35 @@
+import { METRICS_CONTENT_TYPE } from '#shared/metrics.ts'
+import { type RunningServer, serve } from '#shared/runtime.ts'
+
+/**
+ * Serves `METRICS_PORT`: `/healthz` (the process lives), `/readyz` (it is at work and reaches Postgres;
+ * 503 otherwise) and `/metrics`. On every address: it tells numbers, never names.
+ */
+export function serveHealth(
+  port: number,
+  of: { readonly isReady: () => boolean; readonly renderMetrics: () => string },
+): RunningServer {
+  return serve({
+    hostname: '0.0.0.0',
+    port,
+    fetch(request) {
+      switch (new URL(request.url).pathname) {
+        case '/healthz':
+          return Response.json({ status: 'ok' })
+        case '/readyz': {
+          const isReady = of.isReady()
+          return Response.json(
+            { status: isReady ? 'ok' : 'unavailable' },
+            { status: isReady ? 200 : 503 },
+          )
+        }
+        case '/metrics':
+          return new Response(of.renderMetrics(), {
+            headers: { 'content-type': METRICS_CONTENT_TYPE },
+          })
+        default:
+          return new Response(null, { status: 404 })
+      }
+    },
+  })
+}

@@ -1,0 +1,193 @@
+/** Posts on their way at once in one process, a count. */
+export const IN_FLIGHT_MAX = 1_000
+/** Posts on their way to one endpoint at once, a count. The first of an idle endpoint goes alone. */
+export const LANE_IN_FLIGHT_MAX = 8
+/** Timeouts in a row after which an endpoint is slow, and gets one post at a time. */
+export const SLOW_AFTER_TIMEOUTS = 3
+/** Of the posts on their way, how many may be to slow endpoints: the rest is kept for the others. */
+export const SLOW_IN_FLIGHT_MAX = 500
+/** Slow endpoints remembered, a count; beyond it the longest known are forgotten and prove themselves anew. */
+export const SLOW_LANE_COUNT_MAX = 50_000
+
+/**
+ * Shares the posts that may be on their way among endpoints: each has a lane, lanes take turns. An
+ * endpoint that does not answer holds few places, and all such endpoints together at most half.
+ * Holds items only; posting them and telling the outcome is the caller's.
+ */
+export type Lanes<Item> = {
+  /** Puts an item at the end of its endpoint's lane. */
+  add(laneKey: string, item: Item): void
+  /** The next item that may be posted now; null when there is none. `finish` must follow. */
+  take(): { laneKey: string; item: Item } | null
+  /** An item taken from this lane is done. A timeout counts towards slowness, anything else ends it. */
+  finish(laneKey: string, outcome: 'timeout' | 'other'): void
+  /** Takes out every waiting item for which this holds. */
+  withdraw(isUnwanted: (item: Item) => boolean): Item[]
+  waitingCount(): number
+  inFlightCount(): number
+  isSlow(laneKey: string): boolean
+  /** Keys of the slow endpoints. */
+  slowKeys(): string[]
+}
+
+type Lane<Item> = {
+  readonly key: string
+  waiting: Item[]
+  inFlightCount: number
+  timeoutStreak: number
+  /** Whether anything came back since the lane was opened: until then it gets one place, so that a
+   * crowd of dead endpoints cannot take all places at once. */
+  hasAnswered: boolean
+  /** Whether it stands in one of the two rows of lanes that may go on. */
+  isListed: boolean
+}
+
+type State<Item> = {
+  readonly lanes: Map<string, Lane<Item>>
+  readonly slow: Set<string>
+  /** Lanes with something to post and a place to post it, by turn. */
+  readonly ready: Lane<Item>[]
+  readonly readySlow: Lane<Item>[]
+  waitingCount: number
+  inFlightCount: number
+  slowInFlightCount: number
+}
+
+/** Makes empty lanes. The bounds are the constants of this file unless told otherwise. */
+export function createLanes<Item>(
+  bounds: { inFlightMax?: number; slowInFlightMax?: number } = {},
+): Lanes<Item> {
+  const inFlightMax = bounds.inFlightMax ?? IN_FLIGHT_MAX
+  const slowInFlightMax = bounds.slowInFlightMax ?? SLOW_IN_FLIGHT_MAX
+  const state: State<Item> = {
+    lanes: new Map(),
+    slow: new Set(),
+    ready: [],
+    readySlow: [],
+    waitingCount: 0,
+    inFlightCount: 0,
+    slowInFlightCount: 0,
+  }
+  return {
+    add(laneKey, item) {
+      const lane = state.lanes.get(laneKey) ?? openLane(state, laneKey)
+      lane.waiting.push(item)
+      state.waitingCount += 1
+      list(state, lane)
+    },
+    take() {
+      if (state.inFlightCount >= inFlightMax) return null
+      const lane =
+        nextLane(state, state.ready, false) ??
+        (state.slowInFlightCount < slowInFlightMax ? nextLane(state, state.readySlow, true) : null)
+      const item = lane?.waiting.shift()
+      if (lane === null || item === undefined) return null
+      lane.inFlightCount += 1
+      state.waitingCount -= 1
+      state.inFlightCount += 1
+      if (state.slow.has(lane.key)) state.slowInFlightCount += 1
+      list(state, lane)
+      return { laneKey: lane.key, item }
+    },
+    finish(laneKey, outcome) {
+      const lane = state.lanes.get(laneKey)
+      if (lane === undefined) return
+      lane.inFlightCount -= 1
+      state.inFlightCount -= 1
+      if (state.slow.has(laneKey)) state.slowInFlightCount -= 1
+      lane.timeoutStreak = outcome === 'timeout' ? lane.timeoutStreak + 1 : 0
+      if (outcome !== 'timeout') lane.hasAnswered = true
+      setSlow(state, lane, lane.timeoutStreak >= SLOW_AFTER_TIMEOUTS)
+      list(state, lane)
+      closeIfIdle(state, lane)
+    },
+    withdraw(isUnwanted) {
+      const withdrawn: Item[] = []
+      for (const lane of [...state.lanes.values()]) {
+        const kept: Item[] = []
+        for (const item of lane.waiting) (isUnwanted(item) ? withdrawn : kept).push(item)
+        lane.waiting = kept
+        closeIfIdle(state, lane)
+      }
+      state.waitingCount -= withdrawn.length
+      return withdrawn
+    },
+    waitingCount: () => state.waitingCount,
+    inFlightCount: () => state.inFlightCount,
+    isSlow: (laneKey) => state.slow.has(laneKey),
+    slowKeys: () => [...state.slow],
+  }
+}
+
+function openLane<Item>(state: State<Item>, key: string): Lane<Item> {
+  const lane: Lane<Item> = {
+    key,
+    waiting: [],
+    inFlightCount: 0,
+    timeoutStreak: 0,
+    hasAnswered: false,
+    isListed: false,
+  }
+  state.lanes.set(key, lane)
+  return lane
+}
+
+function capOf<Item>(state: State<Item>, lane: Lane<Item>): number {
+  return state.slow.has(lane.key) || !lane.hasAnswered ? 1 : LANE_IN_FLIGHT_MAX
+}
+
+function mayGoOn<Item>(state: State<Item>, lane: Lane<Item>): boolean {
+  return lane.waiting.length > 0 && lane.inFlightCount < capOf(state, lane)
+}
+
+/** Puts a lane into the row it belongs to, at the end, unless it stands in one. */
+function list<Item>(state: State<Item>, lane: Lane<Item>): void {
+  if (lane.isListed || !mayGoOn(state, lane)) return
+  lane.isListed = true
+  const row = state.slow.has(lane.key) ? state.readySlow : state.ready
+  row.push(lane)
+}
+
+/** Takes the first lane of a row that still belongs there. */
+function nextLane<Item>(
+  state: State<Item>,
+  row: Lane<Item>[],
+  isSlowRow: boolean,
+): Lane<Item> | null {
+  for (let lane = row.shift(); lane !== undefined; lane = row.shift()) {
+    lane.isListed = false
+    if (!mayGoOn(state, lane)) continue
+    if (state.slow.has(lane.key) === isSlowRow) return lane
+    list(state, lane)
+  }
+  return null
+}
+
+function setSlow<Item>(state: State<Item>, lane: Lane<Item>, isSlow: boolean): void {
+  if (isSlow === state.slow.has(lane.key)) return
+  if (isSlow) {
+    state.slow.add(lane.key)
+    state.slowInFlightCount += lane.inFlightCount
+    if (state.slow.size > SLOW_LANE_COUNT_MAX) forgetOldest(state, lane.key)
+  } else {
+    state.slow.delete(lane.key)
+    state.slowInFlightCount -= lane.inFlightCount
+  }
+}
+
+function forgetOldest<Item>(state: State<Item>, except: string): void {
+  for (const key of state.slow) {
+    const lane = state.lanes.get(key)
+    if (key === except || lane === undefined || lane.inFlightCount > 0) continue
+    lane.timeoutStreak = 0
+    state.slow.delete(key)
+    closeIfIdle(state, lane)
+    return
+  }
+}
+
+/** A lane that has nothing to remember is dropped, so that memory follows work and not history. */
+function closeIfIdle<Item>(state: State<Item>, lane: Lane<Item>): void {
+  if (lane.waiting.length > 0 || lane.inFlightCount > 0 || lane.timeoutStreak > 0) return
+  if (state.lanes.get(lane.key) === lane) state.lanes.delete(lane.key)
+}

@@ -1,0 +1,74 @@
+import { readFileSync } from 'node:fs'
+import process from 'node:process'
+import { exitOnConfigError, loadConfig } from '#shared/config.ts'
+import { createKeyring } from '#shared/crypto.ts'
+import { closeDb, openDb } from '#shared/db.ts'
+import { createLog } from '#shared/log.ts'
+import { startDispatcher } from './dispatcher.ts'
+import { serveHealth } from './health.ts'
+
+/** Milliseconds for open database connections to close, after the dispatcher has stopped. */
+const CLOSE_TIMEOUT_MS = 500
+/** Milliseconds for a scrape of the metrics that is under way. */
+const HEALTH_CLOSE_TIMEOUT_MS = 200
+
+const config = readConfig()
+const log = createLog({
+  level: config.logLevel,
+  format: config.logFormat,
+  name: 'dispatcher',
+  write: (line) => process.stdout.write(`${line}\n`),
+})
+const db = openDb({
+  url: config.databaseUrl,
+  applicationName: 'dispatcher',
+  prepare: config.databasePrepare,
+})
+const dispatcher = startDispatcher({
+  db,
+  databaseUrl: config.databaseUrl,
+  listenUrl: config.databaseListenUrl ?? null,
+  prepare: config.databasePrepare,
+  keyring: createKeyring(config.encryptionKey),
+  door: { quarantineHours: config.slotQuarantineHours },
+  outbound: {
+    allowPrivate: config.webhookAllowPrivate,
+    egressProxy: config.egressProxy ?? null,
+  },
+  log,
+  nowMs: () => Date.now(),
+  monotonicMs: () => performance.now(),
+  random: () => Math.random(),
+})
+const health =
+  config.metricsPort === undefined ? undefined : serveHealth(config.metricsPort, dispatcher)
+log.info('started')
+
+const stop = async (exitCode: number) => {
+  await dispatcher.stop()
+  await health?.stop(HEALTH_CLOSE_TIMEOUT_MS)
+  await closeDb(db, CLOSE_TIMEOUT_MS)
+  process.exit(exitCode)
+}
+process.once('SIGTERM', () => stop(0))
+process.once('SIGINT', () => stop(0))
+
+try {
+  await dispatcher.ready
+  log.info('at work')
+} catch (error) {
+  log.error('the dispatcher cannot run on this database', { cause: error })
+  await stop(1)
+}
+
+function readConfig() {
+  try {
+    return loadConfig(process.env, {
+      readFile: (path) => readFileSync(path, 'utf8'),
+      isTerminal: process.stdout.isTTY === true,
+      requires: ['databaseUrl', 'encryptionKey'],
+    })
+  } catch (error) {
+    return exitOnConfigError(error, process)
+  }
+}

@@ -1,0 +1,120 @@
+import type { Log } from '#shared/log.ts'
+import { pause } from './bell.ts'
+import {
+  type Attempted,
+  attempt,
+  type DeliverDeps,
+  type Prepared,
+  prepare,
+  recordOf,
+  type SecretOpener,
+} from './deliver.ts'
+import type { Lanes } from './lanes.ts'
+import type { Job, Queue } from './queue.ts'
+import { GIVE_BACK_MS, type Recorder } from './recorder.ts'
+
+/** Jobs taken from the queue at once, a count. */
+const FETCH_MAX = 500
+/** Deliveries that wait in this process for their endpoint's turn, a count. */
+const WAITING_MAX = 4_000
+/** Attempts that may be waiting to be written before no more are begun, a count. */
+const UNWRITTEN_MAX = 4_000
+/** How often the running attempts are looked at while stopping, in milliseconds. */
+const STOP_LOOK_MS = 20
+
+/** What the pump works with. */
+export type PumpDeps = DeliverDeps & {
+  readonly queue: Queue
+  readonly lanes: Lanes<Prepared>
+  readonly recorder: Recorder
+  readonly openSecret: SecretOpener
+  readonly log: Log
+  /** A delivery that waited here for so long is given back, in milliseconds: its job would expire
+   * while the post is on its way. */
+  readonly waitMsMax: number
+  readonly onAttempted: (attempted: Attempted) => void
+}
+
+/** Takes jobs from the queue through the stages: prepare, post, record. */
+export type Pump = {
+  /** Takes as many jobs as there is room for and begins them; answers how many it took. */
+  fill(): Promise<number>
+  /** Whether there is room for more. */
+  hasRoom(): boolean
+  /** Gives back what has waited too long for its endpoint. */
+  giveBackLate(): void
+  /** Begins nothing more, waits for what is on its way, and gives back the rest. */
+  stop(timeoutMs: number): Promise<void>
+}
+
+/** Makes a pump that does nothing by itself: `fill` is called by its loop. */
+export function createPump(deps: PumpDeps): Pump {
+  const { lanes, recorder } = deps
+  let isStopping = false
+
+  const room = () =>
+    recorder.pendingCount() >= UNWRITTEN_MAX
+      ? 0
+      : Math.max(0, Math.min(FETCH_MAX, WAITING_MAX - lanes.waitingCount()))
+  const isLate = (prepared: Prepared) => deps.monotonicMs() - prepared.preparedAtMs > deps.waitMsMax
+  const returnJob = (job: Job, deferMs: number) =>
+    recorder.add({ kind: 'given-back', job, deferMs })
+
+  function begin(): void {
+    if (isStopping) return
+    for (let next = lanes.take(); next !== null; next = lanes.take()) {
+      run(next.laneKey, next.item).catch((error: unknown) => {
+        deps.log.error('an attempt ended in a fault of ours', { error })
+      })
+    }
+  }
+
+  async function run(laneKey: string, prepared: Prepared): Promise<void> {
+    let isTimeout = false
+    try {
+      const attempted = await attempt(deps, prepared)
+      const { result } = attempted
+      // Cut off by our own shutdown: the endpoint did nothing wrong.
+      if (isStopping && result.kind === 'failed') return returnJob(prepared.job, 0)
+      isTimeout = result.kind === 'failed' && result.fault === 'timeout'
+      recorder.add({
+        kind: 'attempted',
+        job: prepared.job,
+        storeId: prepared.delivery.storeId,
+        record: recordOf(attempted, deps.random()),
+      })
+      deps.onAttempted(attempted)
+    } catch (error) {
+      returnJob(prepared.job, GIVE_BACK_MS)
+      throw error
+    } finally {
+      lanes.finish(laneKey, isTimeout ? 'timeout' : 'other')
+      begin()
+    }
+  }
+
+  return {
+    hasRoom: () => room() > 0,
+    async fill() {
+      const count = room()
+      const jobs = count === 0 || isStopping ? [] : await deps.queue.fetch(count)
+      if (jobs.length === 0) return 0
+      const { prepared, voided } = await prepare(deps, deps.openSecret, jobs)
+      for (const job of voided) recorder.add({ kind: 'voided', job })
+      for (const one of prepared) lanes.add(one.delivery.storeId, one)
+      begin()
+      return jobs.length
+    },
+    giveBackLate() {
+      for (const { job } of lanes.withdraw(isLate)) returnJob(job, GIVE_BACK_MS)
+    },
+    async stop(timeoutMs) {
+      isStopping = true
+      for (const { job } of lanes.withdraw(() => true)) returnJob(job, 0)
+      const limit = AbortSignal.timeout(timeoutMs)
+      while (lanes.inFlightCount() > 0 && !limit.aborted) await pause(STOP_LOOK_MS, limit)
+      deps.poster.close()
+      while (lanes.inFlightCount() > 0) await pause(STOP_LOOK_MS, new AbortController().signal)
+    },
+  }
+}

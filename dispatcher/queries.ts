@@ -1,0 +1,371 @@
+import type { Db, SqlLike, Tx } from '#shared/db.ts'
+import type { Mode } from '#shared/networks/registry.ts'
+import { SIGNING_SECRET_COUNT_MAX } from '#shared/webhook-secret.ts'
+import type { Job, Promotion } from './queue.ts'
+
+/** A store and mode whose events wait for their sequence. */
+export type Sequence = { storeId: string; mode: Mode; lastSequence: number }
+
+/** An event that just got its sequence. */
+export type SequencedEvent = {
+  eventId: string
+  storeId: string
+  mode: Mode
+  type: string
+  paymentId: string | null
+  sequence: number
+  /** Null when the store has no endpoint: nothing is owed then. */
+  webhookUrl: string | null
+}
+
+/** Stores and modes of the oldest events without a sequence, looking at so many events. */
+export async function readUnsequenced(
+  sql: SqlLike,
+  eventCountMax: number,
+): Promise<{ storeId: string; mode: Mode }[]> {
+  return sql`
+    select distinct store_id, mode
+    from (
+      select store_id, mode
+      from events
+      where sequence is null
+      order by order_key
+      limit ${eventCountMax}
+    ) waiting`
+}
+
+/** Locks the counters of these stores; those that another relay holds are left to it. */
+export async function lockSequences(
+  tx: Tx,
+  wanted: readonly { storeId: string; mode: Mode }[],
+): Promise<Sequence[]> {
+  const storeIds = wanted.map(({ storeId }) => storeId)
+  const modes = wanted.map(({ mode }) => mode)
+  const lock = () => tx<Sequence[]>`
+    select s.store_id, s.mode, s.last_sequence
+    from event_sequences s
+    join unnest(${storeIds}::text[], ${modes}::text[]) w (store_id, mode) using (store_id, mode)
+    for update of s skip locked`
+  const locked = await lock()
+  if (locked.length === wanted.length) return locked
+  await tx`
+    insert into event_sequences (store_id, mode)
+    select * from unnest(${storeIds}::text[], ${modes}::text[])
+    on conflict do nothing`
+  return lock()
+}
+
+/** Numbers the waiting events of locked counters, in the order they were made. */
+export async function numberEvents(
+  tx: Tx,
+  locked: readonly Sequence[],
+  eventCountMax: number,
+): Promise<SequencedEvent[]> {
+  return tx`
+    with waiting as (
+      select event_id, order_key, store_id, mode
+      from events
+      where sequence is null
+      order by order_key
+      limit ${eventCountMax}
+    ), numbered as (
+      select w.event_id, w.store_id, w.mode,
+        l.last_sequence + row_number() over (partition by w.store_id, w.mode order by w.order_key) as sequence
+      from waiting w
+      join unnest(
+        ${locked.map((row) => row.storeId)}::text[],
+        ${locked.map((row) => row.mode)}::text[],
+        ${locked.map((row) => row.lastSequence)}::bigint[]
+      ) l (store_id, mode, last_sequence) using (store_id, mode)
+    ), counted as (
+      update event_sequences s
+      set last_sequence = n.last_sequence
+      from (select store_id, mode, max(sequence) as last_sequence from numbered group by store_id, mode) n
+      where s.store_id = n.store_id and s.mode = n.mode
+    )
+    update events e
+    set sequence = n.sequence
+    from numbered n
+    join stores s on s.store_id = n.store_id
+    where e.event_id = n.event_id
+    returning e.event_id, e.store_id, e.mode, e.type, e.payment_id, e.sequence, s.webhook_url`
+}
+
+/** Makes the deliveries of events, due at once and until so many hours after their event. */
+export async function insertDeliveries(
+  tx: Tx,
+  owed: readonly (SequencedEvent & { deliveryId: string })[],
+  windowMs: number,
+): Promise<void> {
+  await tx`
+    insert into deliveries
+      (delivery_id, event_id, store_id, mode, event_type, payment_id, url, next_attempt_at, deadline_at)
+    select o.delivery_id, e.event_id, e.store_id, e.mode, e.type, e.payment_id, o.url, service_now(),
+      e.created_at + make_interval(secs => ${windowMs / 1000})
+    from unnest(
+      ${owed.map((one) => one.deliveryId)}::text[],
+      ${owed.map((one) => one.eventId)}::text[],
+      ${owed.map((one) => one.webhookUrl)}::text[]
+    ) o (delivery_id, event_id, url)
+    join events e using (event_id)`
+}
+
+/** How far into each store's due deliveries a promotion looks. */
+export type Windows = {
+  /** Rows of an ordinary store, a count. */
+  rowCountMax: number
+  /** Rows of a store that has many waiting and an endpoint that answers, a count. */
+  wideRowCountMax: number
+  /** Ids of those stores. */
+  wideStoreIds: readonly string[]
+  /** Rows of a store whose endpoint is slow, a count. */
+  slowRowCountMax: number
+  /** Ids of the stores whose endpoint is slow. */
+  slowStoreIds: readonly string[]
+  /** Rows promoted in all, a count. */
+  totalCountMax: number
+  /** How long a promoted row is left to its job. */
+  queuedForMs: number
+}
+
+/**
+ * Marks due deliveries as queued and answers what their jobs say. Looks at the first few due rows of
+ * each store, queued or not: so a store with a million waiting rows costs no more and gets no more of
+ * the queue than one with ten, and at most that many are in hand at once, whoever promotes.
+ */
+export async function promoteDue(
+  tx: Tx,
+  storeIds: readonly string[] | 'all',
+  windows: Windows,
+): Promise<(Promotion & { storeId: string })[]> {
+  const stores =
+    storeIds === 'all'
+      ? tx`
+        recursive waiting (store_id) as (
+          (select store_id from deliveries where status = 'PENDING' order by store_id limit 1)
+          union all
+          select (
+            select d.store_id from deliveries d
+            where d.status = 'PENDING' and d.store_id > w.store_id
+            order by d.store_id
+            limit 1
+          )
+          from waiting w
+          where w.store_id is not null
+        )`
+      : tx`waiting (store_id) as (select distinct s from unnest(${[...storeIds]}::text[]) s)`
+  return tx`
+    with ${stores}, due as (
+      select f.delivery_id
+      from waiting w
+      join stores s on s.store_id = w.store_id and s.webhook_url is not null
+      cross join lateral (
+        select d.delivery_id, d.queued_until
+        from deliveries d
+        where d.store_id = w.store_id and d.status = 'PENDING' and d.next_attempt_at <= service_now()
+        order by d.next_attempt_at
+        limit case
+          when w.store_id = any (${[...windows.slowStoreIds]}::text[]) then ${windows.slowRowCountMax}::integer
+          when w.store_id = any (${[...windows.wideStoreIds]}::text[]) then ${windows.wideRowCountMax}::integer
+          else ${windows.rowCountMax}::integer
+        end
+      ) f
+      where f.queued_until <= service_now()
+      limit ${windows.totalCountMax}
+    ), locked as (
+      select d.delivery_id
+      from due
+      join deliveries d using (delivery_id)
+      where d.status = 'PENDING' and d.queued_until <= service_now()
+      for update of d skip locked
+    )
+    update deliveries d
+    set queued_until = service_now() + make_interval(secs => ${windows.queuedForMs / 1000})
+    from locked l
+    where d.delivery_id = l.delivery_id
+    returning d.delivery_id, d.store_id, d.queued_until::text as token`
+}
+
+/** A delivery as it is about to be attempted. */
+export type DueDelivery = {
+  deliveryId: string
+  storeId: string
+  eventId: string
+  eventType: string
+  attemptCount: number
+  deadlineAt: Date
+  /** The exact text that is signed and sent. */
+  body: string
+  url: string
+  /** Postgres's time of this reading. */
+  now: Date
+}
+
+/**
+ * The deliveries of these jobs that are still theirs for at least `leftMs`, in any order.
+ * Tokens travel as text: a Date would cut their microseconds off.
+ */
+export async function readDeliveries(
+  sql: SqlLike,
+  jobs: readonly Job[],
+  leftMs: number,
+): Promise<DueDelivery[]> {
+  return sql`
+    select d.delivery_id, d.store_id, d.event_id, d.event_type, d.attempt_count, d.deadline_at,
+      e.body, s.webhook_url as url, service_now() as now
+    from unnest(
+      ${jobs.map((job) => job.deliveryId)}::text[],
+      ${jobs.map((job) => job.token)}::text[]
+    ) j (delivery_id, token)
+    join deliveries d on d.delivery_id = j.delivery_id and d.queued_until = j.token::timestamptz
+    join events e on e.event_id = d.event_id
+    join stores s on s.store_id = d.store_id
+    where d.status = 'PENDING' and s.webhook_url is not null
+      and d.queued_until > service_now() + make_interval(secs => ${leftMs / 1000})`
+}
+
+/** A sealed signing secret that is active. */
+export type SealedSecret = { webhookSecretId: string; storeId: string; ciphertext: Uint8Array }
+
+/** The active secrets of these stores, newest first, at most two each. */
+export async function readSecrets(
+  sql: SqlLike,
+  storeIds: readonly string[],
+): Promise<SealedSecret[]> {
+  return sql`
+    select k.webhook_secret_id, k.store_id, k.ciphertext
+    from unnest(${[...storeIds]}::text[]) w (store_id)
+    cross join lateral (
+      select webhook_secret_id, store_id, ciphertext
+      from webhook_secrets
+      where store_id = w.store_id and (expires_at is null or expires_at > service_now())
+      order by webhook_secret_id desc
+      limit ${SIGNING_SECRET_COUNT_MAX}
+    ) k`
+}
+
+/** What is written down of one attempt. */
+export type AttemptRecord = {
+  job: Job
+  url: string
+  /** Start, by Postgres's clock. */
+  at: Date
+  durationMs: number
+  responseStatus: number | null
+  responseBody: string | null
+  error: string | null
+  isSuccess: boolean
+  /** Null on success and when the delivery is dead. */
+  nextAttemptAt: Date | null
+}
+
+/**
+ * Writes attempts and what follows for their deliveries. A delivery that is no longer this job's (sent
+ * anew by its seller, or taken over after a stall) keeps the schedule its new owner gave it. Rows are
+ * locked in id order.
+ */
+export async function recordAttempts(tx: Tx, records: readonly AttemptRecord[]): Promise<void> {
+  await tx`
+    with results as (
+      select * from unnest(
+        ${records.map(({ job }) => job.deliveryId)}::text[],
+        ${records.map(({ job }) => job.token)}::text[],
+        ${records.map((one) => one.url)}::text[],
+        ${records.map((one) => one.at)}::timestamptz[],
+        ${records.map((one) => one.durationMs)}::integer[],
+        ${records.map((one) => one.responseStatus)}::integer[],
+        ${records.map((one) => one.responseBody)}::text[],
+        ${records.map((one) => one.error)}::text[],
+        ${records.map((one) => one.isSuccess)}::boolean[],
+        ${records.map((one) => one.nextAttemptAt)}::timestamptz[]
+      ) r (delivery_id, token, url, at, duration_ms, response_status, response_body, error,
+        is_success, next_attempt_at)
+    ), locked as (
+      select d.delivery_id, d.status = 'PENDING' and d.queued_until = r.token::timestamptz as is_ours
+      from deliveries d
+      join results r using (delivery_id)
+      order by d.delivery_id
+      for update of d
+    ), updated as (
+      update deliveries d set
+        attempt_count = d.attempt_count + 1,
+        url = r.url,
+        status = case
+          when not l.is_ours then d.status
+          when r.is_success then 'DELIVERED'
+          when r.next_attempt_at is null then 'DEAD'
+          else 'PENDING'
+        end,
+        next_attempt_at = case when l.is_ours then r.next_attempt_at else d.next_attempt_at end,
+        queued_until = case when l.is_ours then '-infinity' else d.queued_until end,
+        delivered_at = case when l.is_ours and r.is_success then service_now() else d.delivered_at end,
+        ended_at = case
+          when l.is_ours and r.next_attempt_at is null then service_now()
+          else d.ended_at
+        end
+      from locked l
+      join results r using (delivery_id)
+      where d.delivery_id = l.delivery_id
+      returning d.delivery_id, d.attempt_count
+    )
+    insert into attempts
+      (delivery_id, attempt_number, at, duration_ms, response_status, response_body, error, url)
+    select u.delivery_id, u.attempt_count, r.at, r.duration_ms, r.response_status, r.response_body,
+      r.error, r.url
+    from updated u
+    join results r using (delivery_id)`
+}
+
+/** Makes the failed deliveries of these stores due at once; answers how many of each. */
+export async function releaseWaiting(
+  tx: Tx,
+  storeIds: readonly string[],
+): Promise<{ storeId: string; count: number }[]> {
+  return tx`
+    with waiting as (
+      select delivery_id
+      from deliveries
+      where store_id = any (${[...storeIds]}) and status = 'PENDING' and attempt_count > 0
+        and next_attempt_at > service_now() and queued_until <= service_now()
+      for update skip locked
+    ), released as (
+      update deliveries d
+      set next_attempt_at = service_now()
+      from waiting w
+      where d.delivery_id = w.delivery_id
+      returning d.store_id
+    )
+    select store_id, count(*)::integer as count from released group by store_id`
+}
+
+/** Gives deliveries back unattempted, to be promoted again after a while. */
+export async function giveBack(tx: Tx, jobs: readonly Job[], deferMs: number): Promise<void> {
+  await tx`
+    update deliveries d set
+      queued_until = '-infinity',
+      next_attempt_at = greatest(d.next_attempt_at,
+        service_now() + make_interval(secs => ${deferMs / 1000}))
+    from unnest(
+      ${jobs.map((job) => job.deliveryId)}::text[],
+      ${jobs.map((job) => job.token)}::text[]
+    ) j (delivery_id, token)
+    where d.delivery_id = j.delivery_id and d.queued_until = j.token::timestamptz and d.status = 'PENDING'`
+}
+
+/** Ends parked deliveries, those of stores without an endpoint, whose window is over. */
+export async function endParked(db: Db, countMax: number): Promise<number> {
+  const ended = await db`
+    with parked as (
+      select d.delivery_id
+      from deliveries d
+      join stores s on s.store_id = d.store_id and s.webhook_url is null
+      where d.status = 'PENDING' and d.next_attempt_at <= service_now() and d.deadline_at <= service_now()
+      limit ${countMax}
+      for update of d skip locked
+    )
+    update deliveries d
+    set status = 'DEAD', next_attempt_at = null, ended_at = service_now()
+    from parked p
+    where d.delivery_id = p.delivery_id`
+  return ended.count
+}

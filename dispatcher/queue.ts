@@ -1,0 +1,133 @@
+import { PgBoss } from 'pg-boss'
+import { STATEMENT_TIMEOUT_MS, type Tx } from '#shared/db.ts'
+import type { Log } from '#shared/log.ts'
+
+/** pg-boss keeps its tables in a schema of its own, in the same database. */
+export const QUEUE_SCHEMA = 'pgboss'
+const QUEUE_NAME = 'deliveries'
+
+/** Connections of the queue's own pool: one fetches, the others are for its housekeeping. */
+const POOL_SIZE_MAX = 3
+/** How often abandoned jobs are looked for, in seconds. */
+const MONITOR_INTERVAL_S = 2
+/** How often leftovers are deleted, in seconds. */
+const MAINTENANCE_INTERVAL_S = 60
+/** A job nobody fetched or one that ended badly is deleted after so long, in seconds: the delivery's
+ * row is the truth, and has long been promoted again. */
+const RETENTION_S = 300
+/** Times an abandoned job is handed out again, a count; then the delivery is promoted anew. */
+const RETRY_COUNT_MAX = 2
+/** How long stopping may wait for the queue's own statements, in milliseconds. */
+const STOP_TIMEOUT_MS = 1_000
+
+/** A delivery that was promoted: what a job says. */
+export type Promotion = {
+  readonly deliveryId: string
+  /** `deliveries.queued_until` as text: a job whose token is no longer the row's is void. */
+  readonly token: string
+}
+
+/** A promoted delivery in the hands of this process. */
+export type Job = Promotion & {
+  readonly id: string
+  /** With the id, names this handing-out: settling a later one by mistake is impossible. */
+  readonly retryCount: number
+}
+
+/** The queue of due deliveries. Only transport: losing all of it delays deliveries, nothing more. */
+export type Queue = {
+  /** Adds jobs in the caller's transaction. @throws QueueLostError */
+  send(tx: Tx, promotions: readonly Promotion[]): Promise<void>
+  /** Takes up to `count` jobs, oldest first; each is this process's until it is settled or expires. */
+  fetch(count: number): Promise<Job[]>
+  /** Removes jobs in the caller's transaction. */
+  settle(tx: Tx, jobs: readonly Job[]): Promise<void>
+  /** Ends its connections. */
+  stop(): Promise<void>
+}
+
+/** pg-boss has lost its tables or rows: open the queue anew. */
+export class QueueLostError extends Error {
+  override readonly name = 'QueueLostError'
+}
+
+/**
+ * Opens the queue, creating its tables when they are missing; any number of processes may do so at
+ * once. Rejects when Postgres cannot be reached.
+ *
+ * @param options.expireInSeconds a fetched job that is not settled within it is handed out again
+ * @param options.prepare `false` behind a transaction pooler, which takes no start-up parameters
+ */
+export async function openQueue(options: {
+  readonly databaseUrl: string
+  readonly prepare: boolean
+  readonly expireInSeconds: number
+  readonly log: Log
+}): Promise<Queue> {
+  const boss = new PgBoss({
+    connectionString: options.databaseUrl,
+    application_name: 'dispatcher-queue',
+    schema: QUEUE_SCHEMA,
+    max: POOL_SIZE_MAX,
+    ...(options.prepare ? { options: `-c statement_timeout=${STATEMENT_TIMEOUT_MS}` } : {}),
+    schedule: false,
+    monitorVacuum: false,
+    superviseIntervalSeconds: MONITOR_INTERVAL_S,
+    monitorIntervalSeconds: MONITOR_INTERVAL_S,
+    maintenanceIntervalSeconds: MAINTENANCE_INTERVAL_S,
+  })
+  boss.on('error', (error) => options.log.warn('the queue had an error', { error }))
+  const stop = () => boss.stop({ graceful: false, close: true, timeout: STOP_TIMEOUT_MS })
+  try {
+    await boss.start()
+    await declareQueue(boss, options.expireInSeconds)
+  } catch (error) {
+    await stop()
+    throw error
+  }
+  return {
+    async send(tx, promotions) {
+      if (promotions.length === 0) return
+      const jobs = promotions.map(({ deliveryId, token }) => ({ data: { deliveryId, token } }))
+      const ids = await boss.insert(QUEUE_NAME, jobs, { db: within(tx), returnId: true })
+      if (ids?.length !== jobs.length) throw new QueueLostError('the queue took no jobs')
+    },
+    async fetch(count) {
+      const jobs = await boss.fetch<Promotion>(QUEUE_NAME, { batchSize: count })
+      return jobs.map(({ id, data, retryCount }) => ({ id, retryCount, ...data }))
+    },
+    async settle(tx, jobs) {
+      if (jobs.length === 0) return
+      const attempts = jobs.map(({ id, retryCount }) => ({ id, retryCount }))
+      await boss.deleteJob(QUEUE_NAME, attempts, { db: within(tx) })
+    },
+    stop,
+  }
+}
+
+async function declareQueue(boss: PgBoss, expireInSeconds: number): Promise<void> {
+  // In pg-boss's common table, of which this queue is all there is: unlike a partition of its own, a
+  // queue there can be declared again after somebody emptied pg-boss's tables.
+  const settings = {
+    expireInSeconds,
+    retryLimit: RETRY_COUNT_MAX,
+    retryDelay: 0,
+    retentionSeconds: RETENTION_S,
+    deleteAfterSeconds: RETENTION_S,
+  }
+  await boss.createQueue(QUEUE_NAME, settings)
+  await boss.updateQueue(QUEUE_NAME, settings)
+}
+
+/** Lets pg-boss run its statement inside our transaction. */
+function within(tx: Tx) {
+  return {
+    async executeSql(text: string, values?: unknown[]) {
+      const rows =
+        values === undefined
+          ? await tx.unsafe(text)
+          : await tx.unsafe(text, values as never[], { prepare: true })
+      return { rows: [...rows] }
+    },
+  }
+}

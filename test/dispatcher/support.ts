@@ -1,0 +1,105 @@
+import { createKeyring, newSecret } from '#shared/crypto.ts'
+import type { Db } from '#shared/db.ts'
+import { type EventDraft, insertEvent } from '#shared/events.ts'
+import { newId } from '#shared/ids.ts'
+import { silentLog } from '#shared/log.ts'
+import { sealWebhookSecret } from '#shared/webhook-secret.ts'
+import {
+  type Dispatcher,
+  type DispatcherDeps,
+  startDispatcher,
+} from '../../dispatcher/dispatcher.ts'
+import type { TestDatabase } from '../support/database.ts'
+import { seedStore } from '../support/seed.ts'
+
+/** 32 bytes that are no secret. */
+export const TEST_ENCRYPTION_KEY = new Uint8Array(32).fill(7)
+export const TEST_KEYRING = createKeyring(TEST_ENCRYPTION_KEY)
+
+/** A store with an endpoint and the secret that signs for it. */
+export type Shop = { storeId: string; accountId: string; secret: string }
+
+/** Seeds a store whose webhooks go to `url`; null for none. */
+export async function seedShop(db: Db, url: string | null): Promise<Shop> {
+  const { store, account } = await seedStore(db, url === null ? {} : { webhookUrl: url })
+  const secret = await addSecret(db, store.storeId)
+  return { storeId: store.storeId, accountId: account.accountId, secret }
+}
+
+/** Gives a store one more active signing secret. */
+export async function addSecret(db: Db, storeId: string): Promise<string> {
+  const secret = newSecret('whsec')
+  await db`
+    insert into webhook_secrets (webhook_secret_id, store_id, ciphertext)
+    values (${newId('key')}, ${storeId}, ${sealWebhookSecret(TEST_KEYRING, storeId, secret)})`
+  return secret
+}
+
+/** Commits events of a shop in one transaction, as a status change would; answers their ids. */
+export async function emit(db: Db, shop: Shop, count = 1): Promise<string[]> {
+  const drafts = Array.from({ length: count }, (): EventDraft => {
+    const paymentId = newId('pay')
+    return {
+      eventId: `${paymentId}:payment.confirmed`,
+      type: 'payment.confirmed',
+      storeId: shop.storeId,
+      accountId: shop.accountId,
+      mode: 'test',
+      paymentId,
+      createdAt: new Date(),
+      data: { paymentId, note: 'Grüße 🚀' },
+    }
+  })
+  await db.begin(async (tx) => {
+    for (const draft of drafts) await insertEvent(tx, draft)
+  })
+  return drafts.map((draft) => draft.eventId)
+}
+
+/** A dispatcher on this database that may reach loopback, with a short clockwork. */
+export function dispatch(
+  database: TestDatabase,
+  options: Partial<DispatcherDeps> = {},
+): Dispatcher {
+  return startDispatcher({
+    db: database.db,
+    databaseUrl: database.url,
+    listenUrl: database.url,
+    prepare: true,
+    keyring: TEST_KEYRING,
+    door: { quarantineHours: 24 },
+    outbound: { allowPrivate: true },
+    log: silentLog,
+    nowMs: () => Date.now(),
+    monotonicMs: () => performance.now(),
+    random: () => 0.5,
+    ...options,
+    timing: { attemptTimeoutMs: 1_000, ...options.timing },
+  })
+}
+
+export type DeliveryRow = {
+  deliveryId: string
+  eventId: string
+  status: string
+  attemptCount: number
+  nextAttemptAt: Date | null
+  deliveredAt: Date | null
+}
+
+/** Deliveries of a store, in the order of their events. */
+export async function readDeliveries(db: Db, storeId: string): Promise<DeliveryRow[]> {
+  return db`
+    select d.delivery_id, d.event_id, d.status, d.attempt_count, d.next_attempt_at, d.delivered_at
+    from deliveries d
+    join events e using (event_id)
+    where d.store_id = ${storeId}
+    order by e.sequence`
+}
+
+/** Makes what waits for its next attempt due now. */
+export async function skipWait(db: Db, storeId: string): Promise<void> {
+  await db`
+    update deliveries set next_attempt_at = service_now()
+    where store_id = ${storeId} and status = 'PENDING'`
+}
