@@ -1,0 +1,106 @@
+import { relative, resolve } from 'node:path'
+import process from 'node:process'
+import { ConfigError } from '#shared/config.ts'
+import { DirectoryInUse } from '#shared/start/lock.ts'
+import { createScreen } from '#shared/start/screen.ts'
+import { type StackFacts, Stopped, startStack } from '#shared/start/stack.ts'
+
+/** `bun start`: everything on this machine, until Ctrl-C. */
+
+/** EX_CONFIG: starting again will not help before somebody has changed something. */
+const CONFIG_EXIT_CODE = 78
+/** Milliseconds between the first and a second Ctrl-C that is meant: one press reaches us through several parents. */
+const SECOND_SIGNAL_AFTER_MS = 500
+/** Milliseconds for everything to end; what is left then is ended by the watchers when this process has gone. */
+const STOP_TIMEOUT_MS = 4_700
+/** Milliseconds between two looks whether whoever started us is still there. */
+const PARENT_POLL_MS = 1_000
+
+const directory = resolve('.data')
+const isTerminal = process.stdout.isTTY === true
+const screen = createScreen({
+  write: (text) => process.stdout.write(text),
+  isTerminal,
+  hasColor: isTerminal && !process.env['NO_COLOR'],
+  nowMs: () => performance.now(),
+})
+// Without a terminal to write to, everything still has to be ended.
+process.stdout.on('error', () => undefined)
+process.stderr.on('error', () => undefined)
+
+const stack = startStack({ env: process.env, directory, screen })
+let stopping: { sinceMs: number } | undefined
+
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+  process.on(signal, () => {
+    if (stopping && performance.now() - stopping.sinceMs > SECOND_SIGNAL_AFTER_MS) process.exit(1)
+    stop(0, 'stopping …')
+  })
+}
+watchStarter()
+void stack.hopeless.then(() =>
+  stop(CONFIG_EXIT_CODE, 'a process cannot run with this configuration'),
+)
+
+try {
+  show(await stack.ready)
+} catch (error) {
+  if (!(error instanceof Stopped)) {
+    const isConfig = error instanceof ConfigError || error instanceof DirectoryInUse
+    stop(isConfig ? CONFIG_EXIT_CODE : 1, error instanceof Error ? error.message : String(error))
+  }
+}
+
+function stop(exitCode: number, reason: string): void {
+  if (stopping) return
+  stopping = { sinceMs: performance.now() }
+  screen.settle()
+  screen.line(`  ${reason}`)
+  setTimeout(() => process.exit(exitCode || 1), STOP_TIMEOUT_MS)
+  stack.stop().then(
+    () => process.exit(exitCode),
+    (error: unknown) => {
+      screen.line(`  ${String(error)}`)
+      process.exit(exitCode || 1)
+    },
+  )
+}
+
+/** `bun start` runs us through a shell: when that one was killed, nobody could end us any more. */
+function watchStarter(): void {
+  if (process.env['npm_lifecycle_event'] !== 'start') return
+  const starter = process.ppid
+  const timer = setInterval(() => {
+    if (process.ppid !== starter) stop(0, 'whoever started this has gone: stopping …')
+  }, PARENT_POLL_MS)
+  timer.unref()
+}
+
+function show({ settings, seller, networkFaults }: StackFacts): void {
+  const { publicUrl, shop } = settings
+  const [product] = seller.products
+  const body = {
+    publishableKey: seller.publishableKey,
+    ...{ priceId: product?.priceId, network: 'base', token: 'usdc' },
+  }
+  screen.settle()
+  const lines = [
+    '',
+    '  Ready. All money here is test money, on a chain of your own.',
+    '',
+    `    Base URL          ${publicUrl}/v1`,
+    `    Docs              ${publicUrl}/docs`,
+    `    Demo shop         ${shop.url}`,
+    `    Publishable key   ${seller.publishableKey}`,
+    `    Secret key        ${seller.secretKey}`,
+    '',
+    '  Ask for a payment:',
+    '',
+    `curl -sS ${publicUrl}/v1/checkout -H 'Content-Type: application/json' -H 'Origin: ${shop.url}' -d '${JSON.stringify(body)}'`,
+    '',
+    ...networkFaults.map((fault) => `  ! ${fault}: see .data/logs/indexer.log`),
+    `  Everything is kept in ${relative(process.cwd(), directory)}/, logs in ${relative(process.cwd(), directory)}/logs/. Ctrl-C stops it.`,
+    '',
+  ]
+  for (const line of lines) screen.line(line)
+}

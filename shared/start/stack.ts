@@ -1,0 +1,280 @@
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Env } from '#shared/config.ts'
+import { closeDb, type Db, openDb } from '#shared/db.ts'
+import { createLog, type Log } from '#shared/log.ts'
+import { migrate } from '#shared/migrate.ts'
+import { startAnvil } from '#shared/start/anvil.ts'
+import { spawnChild } from '#shared/start/child.ts'
+import { createChildLog } from '#shared/start/child-log.ts'
+import { type KeptService, keepRunning, type Service } from '#shared/start/keep-running.ts'
+import {
+  BUYER,
+  LOCAL_BLOCK_TIME_SECONDS,
+  LOCAL_CHAIN_ID,
+  localNetworks,
+  prepareTokens,
+} from '#shared/start/local-chain.ts'
+import { type Lock, lockDirectory } from '#shared/start/lock.ts'
+import { choosePort } from '#shared/start/ports.ts'
+import { startPostgres } from '#shared/start/postgres.ts'
+import { keepEncryptionKey, writePrivate } from '#shared/start/private-files.ts'
+import type { Screen } from '#shared/start/screen.ts'
+import { type DemoSeller, keepDemoSeller } from '#shared/start/seed.ts'
+import { readSettings, type Settings } from '#shared/start/settings.ts'
+import { untilNetworksRun, untilOk } from '#shared/start/until-ready.ts'
+
+export type StackOptions = {
+  env: Env
+  /** Where everything is kept. */
+  directory: string
+  screen: Screen
+}
+
+/** What a person needs to use it. */
+export type StackFacts = { settings: Settings; seller: DemoSeller; networkFaults: string[] }
+
+export type Stack = {
+  /** Settles when everything runs. Rejects with the fault, or `Stopped` after `stop()`. */
+  ready: Promise<StackFacts>
+  /** Resolves when a process found its configuration wrong: starting it again would not help. */
+  hopeless: Promise<void>
+  /** Ends every process, within 5 s. */
+  stop(): Promise<void>
+}
+
+/** It was stopped while it was being started. */
+export class Stopped extends Error {
+  override readonly name = 'Stopped'
+}
+
+/** Milliseconds a step of the start may still take when everything is to stop: then its own watchers end what it began. */
+const STEP_END_TIMEOUT_MS = 2_500
+const CHAIN_PORT = 8545
+const CLOSE_TIMEOUT_MS = 500
+
+type Context = StackOptions & {
+  log: Log
+  settings: Settings
+  /** Keeps a service running from now on; a stop ends it. */
+  keep(service: Service): Promise<void>
+}
+
+/** Starts Postgres, the local chain, the three processes and the demo shop, and keeps them running. */
+export function startStack(options: StackOptions): Stack {
+  const log = createLog({
+    level: 'warn',
+    format: 'pretty',
+    name: 'start',
+    write: (line) => options.screen.line(`  ${line}`),
+  })
+  const services: KeptService[] = []
+  let lock: Lock | undefined
+  let isStopping = false
+  let giveUp = () => {}
+  const hopeless = new Promise<void>((done) => {
+    giveUp = done
+  })
+  const keep = async (service: Service) => {
+    if (isStopping) throw new Stopped()
+    const kept = await keepRunning(service, { log, onHopeless: giveUp })
+    services.push(kept)
+    if (isStopping) throw new Stopped()
+  }
+  const begin = async () => {
+    await mkdir(options.directory, { recursive: true })
+    lock = await lockDirectory(options.directory)
+    const settings = await readSettings(options.env)
+    for (const note of settings.notes) options.screen.line(`  ! ${note}`)
+    return startAll({ ...options, log, settings, keep })
+  }
+  const ready = begin()
+  return {
+    ready,
+    hopeless,
+    async stop() {
+      isStopping = true
+      await Promise.race([ready.catch(() => undefined), wait(STEP_END_TIMEOUT_MS)])
+      await stopServices(services)
+      await lock?.release()
+    },
+  }
+}
+
+/** Those who use the database and the chain end before them. */
+async function stopServices(services: readonly KeptService[]): Promise<void> {
+  const isStorage = ({ name }: KeptService) => name === 'postgres'
+  await Promise.all(services.filter((one) => !isStorage(one)).map((one) => one.stop()))
+  await Promise.all(services.filter(isStorage).map((one) => one.stop()))
+}
+
+async function startAll(context: Context): Promise<StackFacts> {
+  const { screen, settings, directory } = context
+  const [databaseUrl, chain, encryptionKey] = await Promise.all([
+    startDatabase(context),
+    startChain(context),
+    settings.env['ENCRYPTION_KEY']?.trim() || keepEncryptionKey(directory),
+  ])
+  const db = openDb({ url: databaseUrl, applicationName: 'start', poolSizeMax: 1 })
+  let seller: DemoSeller
+  try {
+    if (chain.isNew) await forgetLocalChain(db)
+    await startProcesses(context, { databaseUrl, encryptionKey, networksFile: chain.networksFile })
+    const isSeeded = screen.step('demo store')
+    seller = await keepDemoSeller({ db, directory, settings, encryptionKey })
+    isSeeded()
+  } finally {
+    await closeDb(db, CLOSE_TIMEOUT_MS)
+  }
+  await startShop(context, seller, chain.httpUrl)
+  const isFollowing = screen.step('networks')
+  const networkFaults = await untilNetworksRun(settings.api.url)
+  isFollowing()
+  return { settings, seller, networkFaults }
+}
+
+async function startDatabase({ screen, settings, directory, log, keep }: Context): Promise<string> {
+  const isDone = screen.step('database')
+  let databaseUrl = settings.config.databaseUrl
+  let port: number | undefined
+  if (databaseUrl === undefined) {
+    await keep({
+      name: 'postgres',
+      async start() {
+        const dataDirectory = join(directory, 'postgres')
+        const running = await startPostgres({
+          dataDirectory,
+          log,
+          ...(port === undefined ? {} : { port }),
+        })
+        // Started again it must be where its users look for it.
+        port = running.port
+        databaseUrl = running.url
+        return { ended: running.ended.then(() => ({ exitCode: null })), stop: running.stop }
+      },
+    })
+  }
+  if (databaseUrl === undefined) throw new Error('the embedded Postgres has no address')
+  const applied = await migrate(settings.config.databaseListenUrl ?? databaseUrl, { log })
+  isDone(applied.length > 0 ? `${applied.length} migrations` : '')
+  return databaseUrl
+}
+
+type LocalChain = { httpUrl: string; isNew: boolean; networksFile: string }
+
+async function startChain(context: Context): Promise<LocalChain> {
+  const { screen, settings, directory, log, keep } = context
+  const isDone = screen.step('local chain')
+  const { port } = await choosePort('127.0.0.1', CHAIN_PORT)
+  const rpc = [`ws://127.0.0.1:${port}`, `http://127.0.0.1:${port}`]
+  await keep({
+    name: 'anvil',
+    async start() {
+      const running = await startAnvil({
+        port,
+        blockTimeSeconds: LOCAL_BLOCK_TIME_SECONDS,
+        chainId: LOCAL_CHAIN_ID,
+        stateDirectory: join(directory, 'chain'),
+        log,
+      })
+      return { ended: running.ended.then(() => ({ exitCode: null })), stop: running.stop }
+    },
+  })
+  const httpUrl = `http://127.0.0.1:${port}`
+  const { tokens, isNewChain } = await prepareTokens(httpUrl, join(directory, 'chain'))
+  const networksFile = join(directory, 'networks.json')
+  const networks = localNetworks(tokens, rpc, settings.networks)
+  await writeFile(networksFile, `${JSON.stringify(networks, null, 2)}\n`)
+  isDone(isNewChain ? 'the old one was lost: a new one was begun' : '')
+  return { httpUrl, isNew: isNewChain, networksFile }
+}
+
+/** Another chain begins at block 0: what was known of the lost one says nothing about it. */
+async function forgetLocalChain(db: Db): Promise<void> {
+  const names = ['base:test', 'ethereum:test', 'bnb:test']
+  await db.begin(async (tx) => {
+    await tx`delete from blocks where deployment in ${tx(names)}`
+    await tx`
+      update deployments set
+        epoch = epoch + 1, leader = null, lease_until = null,
+        block_number = null, block_hash = null, block_time = null,
+        audited_number = null, audited_time = null,
+        head_number = null, head_time = null, head_seen_at = null
+      where deployment in ${tx(names)}`
+  })
+}
+
+type ForProcesses = { databaseUrl: string; encryptionKey: string; networksFile: string }
+
+async function startProcesses(context: Context, given: ForProcesses): Promise<void> {
+  const { screen, settings } = context
+  const { env, config, api } = settings
+  const isDone = screen.step('api, indexer, dispatcher')
+  const common = {
+    ...env,
+    DATABASE_URL: given.databaseUrl,
+    NETWORKS_FILE: given.networksFile,
+    ENCRYPTION_KEY: given.encryptionKey,
+    PUBLIC_URL: settings.publicUrl,
+    WEBHOOK_ALLOW_PRIVATE: env['WEBHOOK_ALLOW_PRIVATE']?.trim() || '1',
+    LOG_LEVEL: env['LOG_LEVEL']?.trim() || 'info',
+    LOG_FORMAT: 'json',
+    PORT: String(api.port),
+  }
+  // One variable, two processes on this machine: the second takes the next port.
+  const metrics = (after: number) =>
+    config.metricsPort ? { METRICS_PORT: String(config.metricsPort + after) } : {}
+  await Promise.all([
+    keepProcess(context, 'api', { script: '../../api/main.ts', env: common }),
+    keepProcess(context, 'indexer', {
+      script: '../../indexer/main.ts',
+      env: { ...common, ...metrics(0) },
+    }),
+    keepProcess(context, 'dispatcher', {
+      script: '../../dispatcher/main.ts',
+      env: { ...common, ...metrics(1) },
+    }),
+  ])
+  await untilOk(`${api.url}/healthz`, 'the API')
+  isDone()
+}
+
+async function startShop(context: Context, seller: DemoSeller, rpcUrl: string): Promise<void> {
+  const { screen, settings, directory } = context
+  const isDone = screen.step('demo shop')
+  const { host, port, url } = settings.shop
+  const configFile = join(directory, 'shop.json')
+  const { publishableKey, webhookSecret, products } = seller
+  const config = {
+    ...{ host, port, apiUrl: settings.publicUrl, rpcUrl, buyer: BUYER },
+    ...{ publishableKey, webhookSecret, products },
+  }
+  await writePrivate(configFile, `${JSON.stringify(config, null, 2)}\n`)
+  await keepProcess(context, 'shop', {
+    script: './shop/main.ts',
+    args: [configFile],
+    env: { PATH: settings.env['PATH'] },
+  })
+  await untilOk(`${url}/healthz`, 'the demo shop')
+  isDone()
+}
+
+function keepProcess(
+  { keep, directory, screen, settings }: Context,
+  name: string,
+  { script, args = [], env }: { script: string; args?: readonly string[]; env: Env },
+): Promise<void> {
+  const onLine = createChildLog({
+    directory: join(directory, 'logs'),
+    name,
+    shownLevel: settings.env['LOG_LEVEL']?.trim() ? settings.config.logLevel : 'warn',
+    show: (line) => screen.line(line),
+  })
+  const path = fileURLToPath(new URL(script, import.meta.url))
+  return keep({ name, start: async () => spawnChild({ script: path, args, env, onLine }) })
+}
+
+function wait(ms: number): Promise<void> {
+  return new Promise((done) => setTimeout(done, ms))
+}
