@@ -35,6 +35,7 @@ type Transfer = {
   amountBaseUnits: bigint
   state: string
   paymentId: string | null
+  seenAt: Date
 }
 type Event = {
   eventId: string
@@ -132,31 +133,35 @@ function judgeEvents(payments: Payment[], events: Event[]): string[] {
 async function judgeInbox(db: Db, transfers: Transfer[]): Promise<string[]> {
   const inbox = await db<{ transferId: string; storeId: string; state: string }[]>`
     select transfer_id, store_id, state from inbox`
-  const owners = await db<{ address: string; storeId: string; mode: string }[]>`
-    select address, store_id, mode from wallets where address is not null
+  const owners = await db<Owner[]>`
+    select address, store_id, mode, created_at from wallets where address is not null
     union
-    select x.address, w.store_id, w.mode from xpub_addresses x join wallets w on w.xpub = x.xpub`
-  const faults: string[] = []
-  for (const transfer of transfers) {
+    select x.address, w.store_id, w.mode, w.created_at
+    from xpub_addresses x join wallets w on w.xpub = x.xpub`
+  return transfers.flatMap((transfer) => {
     const listed = inbox.filter(({ transferId }) => transferId === transfer.transferId)
     const isAttributed = transfer.state === 'MATCHED'
-    if (isAttributed !== (transfer.paymentId !== null)) {
-      faults.push(`${transfer.transferId} is ${transfer.state} of ${transfer.paymentId}`)
+    const isWrong = listed.some(({ state }) => (state === 'MATCHED') !== isAttributed)
+    if (isWrong || isAttributed !== (transfer.paymentId !== null)) {
+      return [`${transfer.transferId} is ${transfer.state} of ${transfer.paymentId}`]
     }
-    const mode = transfer.deployment.split(':')[1]
-    const expected = isAttributed
-      ? 1
-      : new Set(
-          owners
-            .filter((owner) => owner.address === transfer.address && owner.mode === mode)
-            .map(({ storeId }) => storeId),
-        ).size
-    const wrong = listed.filter(({ state }) => (state === 'MATCHED') !== isAttributed)
-    if (listed.length !== expected || wrong.length > 0 || expected === 0) {
-      faults.push(`${transfer.transferId} lies in ${listed.length} inboxes, not in ${expected}`)
-    }
-  }
-  return faults
+    const stores = listed.map(({ storeId }) => storeId)
+    if (isAttributed) return stores.length === 1 ? [] : [`${transfer.transferId} is in ${stores}`]
+    const entitled = owners.filter((owner) => isOwner(owner, transfer))
+    const missing = entitled.filter(
+      (owner) => owner.createdAt <= transfer.seenAt && !stores.includes(owner.storeId),
+    )
+    const strangers = stores.filter((id) => !entitled.some(({ storeId }) => storeId === id))
+    return missing.length + strangers.length > 0 || stores.length === 0
+      ? [`${transfer.transferId} lies in the inboxes of ${stores}`]
+      : []
+  })
+}
+
+type Owner = { address: string; storeId: string; mode: string; createdAt: Date }
+
+function isOwner(owner: Owner, transfer: Transfer): boolean {
+  return owner.address === transfer.address && owner.mode === transfer.deployment.split(':')[1]
 }
 
 /** An open payment holds its slot; an ended one does not hold it open. No slot is held twice. */
