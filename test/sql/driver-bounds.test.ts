@@ -35,7 +35,7 @@ test('queries on a server that accepts and says nothing are rejected in time', {
       assert.ok(errors.every(isUnavailable))
       assert.ok(tookMs < BOUND_MS, `${tookMs} ms`)
       proxy.behave('forward')
-      assert.equal((await db`select 1 as one`)[0]?.['one'], 1)
+      await until(() => db`select 1`, { what: 'the server to be found again' })
     })
   })
 })
@@ -48,7 +48,7 @@ test('queries on a server that hangs up on everybody are rejected at once', asyn
       assert.ok(errors.every(isUnavailable))
       assert.ok(tookMs < BOUND_MS, `${tookMs} ms`)
       proxy.behave('forward')
-      assert.equal((await db`select 1 as one`)[0]?.['one'], 1)
+      await until(() => db`select 1`, { what: 'the server to be found again' })
     })
   })
 })
@@ -81,7 +81,7 @@ test('a query whose server falls silent is rejected, and the next one is served 
       await running
       await behind
       proxy.behave('forward')
-      assert.equal((await db`select 1 as one`)[0]?.['one'], 1)
+      await until(() => db`select 1`, { what: 'the server to be found again' })
     })
   })
 })

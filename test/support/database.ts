@@ -106,6 +106,8 @@ async function create(
 
 /** One server per process, whatever number of test files and module instances it holds. */
 const shared = globalThis as { paymentsTestServer?: Promise<Server> }
+// Started while files are loaded: a suite's first hook has 5 s, which a first start may exceed on a busy machine.
+await sharedServer()
 
 function sharedServer(): Promise<Server> {
   shared.paymentsTestServer ??= startServer()
