@@ -71,6 +71,11 @@ export function toPage<Row, Item>(
   }
 }
 
+/** The cursor of the page that begins below `id`. */
+export function cursorBelow(start: PageStart, id: string): string {
+  return encode(start.scope, id)
+}
+
 function encode(scope: string, id: string): string {
   return Buffer.from(`${scope}:${id}`).toString('base64url')
 }

@@ -1,4 +1,5 @@
 import { type Tx, withTransaction } from '#shared/db.ts'
+import { writeReceived } from '#shared/payments/notice.ts'
 import { lockPayments, readCredits } from '#shared/payments/queries.ts'
 import type { LockedPayment } from '#shared/payments/row.ts'
 import { settle } from '#shared/payments/settle.ts'
@@ -15,7 +16,6 @@ import {
   readStoredTransfers,
   releaseHeld,
   type StoredTransfer,
-  writeReceived,
 } from './queries.ts'
 
 export type AuditRange = {

@@ -4,10 +4,9 @@ import type { Log } from '#shared/log.ts'
 import type { Deployment } from '#shared/networks/registry.ts'
 import type { DoorSettings } from '#shared/payments/effects.ts'
 import { isTerminal } from '#shared/payments/machine.ts'
-import { lockPayments, readCredits } from '#shared/payments/queries.ts'
+import { noticeCredits } from '#shared/payments/notice.ts'
+import { lockPayments } from '#shared/payments/queries.ts'
 import type { LockedPayment } from '#shared/payments/row.ts'
-import { isNoticed } from '#shared/payments/settle.ts'
-import { movePayment } from '#shared/payments/transition.ts'
 import { announcePayments } from '#shared/wake.ts'
 import { swapCursor } from './cursor.ts'
 import type { BlockRef, Observation } from './drivers/driver.ts'
@@ -18,7 +17,6 @@ import {
   readCandidates,
   readKnownAddresses,
   retractTransfers,
-  writeReceived,
 } from './queries.ts'
 
 /** What every commit of one deployment needs. */
@@ -116,7 +114,7 @@ export async function storeHits(
       txHash: hit.observation.txHash,
     })
   }
-  return noticeCredits(deps, tx, locked, credited, position)
+  return noticeCredits(tx, locked, credited, position, deps.settings)
 }
 
 async function decide(deps: CommitDeps, tx: Tx, hits: readonly Hit[]): Promise<Decision[]> {
@@ -155,47 +153,6 @@ function settleLate(decision: Decision, locked: Map<string, LockedPayment>): Dec
   }
 }
 
-/** Sums what each payment was credited and lets it be detected, or taken back. */
-async function noticeCredits(
-  deps: CommitDeps,
-  tx: Tx,
-  locked: Map<string, LockedPayment>,
-  paymentIds: readonly string[],
-  position: number,
-): Promise<string[]> {
-  const credits = await readCredits(tx, [...new Set(paymentIds)])
-  const moved: string[] = []
-  for (const [paymentId, credit] of credits) {
-    const payment = locked.get(paymentId)
-    if (!payment) continue
-    const receivedBaseUnits = credit.reduce((sum, { amountBaseUnits }) => sum + amountBaseUnits, 0n)
-    const first = credit[0]
-    const isEnough = isNoticed(receivedBaseUnits, payment.amountBaseUnits)
-    const after = isEnough
-      ? await movePayment(
-          tx,
-          payment,
-          'transferSeen',
-          {
-            receivedBaseUnits,
-            position,
-            ...(first ? { txHash: first.txHash, blockNumber: first.blockNumber } : {}),
-          },
-          deps.settings,
-        )
-      : await movePayment(
-          tx,
-          payment,
-          'retracted',
-          { receivedBaseUnits, txHash: null, blockNumber: null },
-          deps.settings,
-        )
-    if (after) moved.push(paymentId)
-    else await writeReceived(tx, paymentId, receivedBaseUnits)
-  }
-  return moved
-}
-
 /**
  * Goes back to a block the chain still has: takes back the transfers above it, lets their payments wait again, moves
  * the cursor. What was counted at depth stays counted. Throws {@link Fenced}.
@@ -205,7 +162,7 @@ export async function commitReorg(deps: CommitDeps, fence: Fence, ancestor: Bloc
   const moved = await withTransaction(deps.db, async (tx) => {
     const affected = await retractTransfers(tx, deployment, ancestor.number)
     const locked = await lockPayments(tx, affected)
-    const ids = await noticeCredits(deps, tx, locked, [...locked.keys()], ancestor.number)
+    const ids = await noticeCredits(tx, locked, [...locked.keys()], ancestor.number, deps.settings)
     if (!(await swapCursor(tx, { deployment, ...fence, block: ancestor }))) throw new Fenced()
     return ids
   })

@@ -175,8 +175,8 @@ export async function insertTransfers(
       where x.address = i.address and x.received_at is null
     ),
     listed as (
-      insert into inbox (store_id, transfer_id, state)
-      select distinct coalesce(p.store_id, w.store_id), i.transfer_id, i.state
+      insert into inbox (store_id, mode, transfer_id, state)
+      select distinct coalesce(p.store_id, w.store_id), i.mode, i.transfer_id, i.state
       from inserted i
       left join payments p on p.payment_id = i.payment_id
       left join xpub_addresses x on x.address = i.address
@@ -186,13 +186,6 @@ export async function insertTransfers(
     )
     select transfer_id from inserted`
   return new Set(inserted.map((row) => row.transferId))
-}
-
-/** Writes what a payment received so far, without touching its status. */
-export async function writeReceived(tx: Tx, paymentId: string, received: bigint): Promise<void> {
-  await tx`
-    update payments set received_base_units = ${received}
-    where payment_id = ${paymentId} and received_base_units <> ${received}`
 }
 
 /** Marks transfers that reached depth without deciding anything yet. */

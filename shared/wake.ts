@@ -14,3 +14,8 @@ export async function announcePayments(db: Db, paymentIds: readonly string[]): P
     select pg_notify(${EVENTS_CHANNEL}, ''),
       pg_notify(${PAYMENTS_CHANNEL}, ${payload.length <= PAYLOAD_CHARACTERS_MAX ? payload : ''})`
 }
+
+/** Tells the relay, after a commit, that there are events. Like {@link announcePayments} no more than a wake-up. */
+export async function announceEvents(db: Db): Promise<void> {
+  await db`select pg_notify(${EVENTS_CHANNEL}, '')`
+}

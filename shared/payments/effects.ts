@@ -73,8 +73,8 @@ async function releaseUncounted(
 /** Lists a transfer that belongs to nobody in the inbox of each store that has its address. */
 export async function listUnmatched(tx: Tx, transferId: string): Promise<void> {
   await tx`
-    insert into inbox (store_id, transfer_id, state)
-    select distinct w.store_id, t.transfer_id, 'UNMATCHED'
+    insert into inbox (store_id, mode, transfer_id, state)
+    select distinct w.store_id, t.mode, t.transfer_id, 'UNMATCHED'
     from transfers t
     left join xpub_addresses x on x.address = t.address
     join wallets w on w.mode = t.mode and (w.address = t.address or w.xpub = x.xpub)
