@@ -26,7 +26,7 @@ const PREFLIGHT_MAX_AGE_S = 86_400
 export function createApp(deps: ApiDeps, endpoints: readonly Endpoint[]): App {
   // The address cannot travel through Elysia, the request object can.
   const addresses = new WeakMap<Request, string>()
-  const app = new Elysia({ normalize: false })
+  const app = new Elysia({ normalize: false, handler: { standardHostname: false } })
   for (const endpoint of endpoints) {
     app.route(
       endpoint.method,

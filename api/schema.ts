@@ -16,7 +16,8 @@ export function compileSchema<T extends TSchema>(schema: T): Checker<T> {
     if (compiled.Check(value)) return value
     const error = compiled.Errors(value).First()
     if (error === undefined) throw new Error('a schema refused a value without an error')
-    return fail('invalid_request', { message: explain(error), param: toParam(error.path) })
+    const param = toParam(error.path)
+    return fail('invalid_request', { message: explain(error), ...(param === '' ? {} : { param }) })
   }
 }
 
