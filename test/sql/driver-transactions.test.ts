@@ -93,7 +93,7 @@ test('a thousand transactions share two connections with single statements', asy
   const db = openDb({ url: database.url, applicationName: 'test', poolSizeMax: 2 })
   try {
     const work = Array.from({ length: 1_000 }, async (_, index) => {
-      const single = db`select ${index}::int as n`
+      const single = db`select ${index}::int as n`.execute()
       const sum = await withTransaction(db, async (tx) => {
         const rows = await Promise.all([tx`select ${index}::int as n`, tx`select 1 as n`])
         return rows.map(([row]) => row?.['n'] as number)

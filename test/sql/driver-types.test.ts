@@ -84,11 +84,12 @@ test('columns are camelCase in TypeScript and snake_case in SQL', async () => {
 
 test('a parameter that cannot be written fails its own query, not its neighbours', async () => {
   const { db } = database
-  const slow = db`select pg_sleep(0.05), 1 as one`
-  const faulty = assert.rejects(db`select ${undefined as unknown as string}`, /UNDEFINED_VALUE/)
-  const behind = db`select 2 as two`
+  await db`select 'a connection is open'`
+  const slow = db`select pg_sleep(0.05), 1 as one`.execute()
+  const faulty = db`select ${undefined as unknown as string}`.execute()
+  const behind = db`select 2 as two`.execute()
+  await assert.rejects(faulty, /UNDEFINED_VALUE/)
   assert.equal((await slow)[0]?.['one'], 1)
-  await faulty
   assert.equal((await behind)[0]?.['two'], 2)
 })
 
