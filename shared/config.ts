@@ -195,7 +195,8 @@ export function loadConfig<F extends OptionalField = never>(
   }
   for (const field of requires) {
     const [variable, format] = OPTIONAL[field]
-    if (textOf(variable) === '') report(variable, `set: ${format.shouldBe}`)
+    const isUnset = textOf(variable) === '' && config[field] === undefined
+    if (isUnset) report(variable, `set: ${format.shouldBe}`)
   }
   if (faults.length > 0) throw new ConfigError(faults)
   return config as Config & { [K in F]: NonNullable<Config[K]> }
