@@ -16,6 +16,11 @@ export type Observation = {
   contract: string
   from: string
   to: string
+  /**
+   * `to` in the form that is cheap to make, for looking up many strangers: lower case on EVM, where making the checksum
+   * of `to` takes longer than everything else about a transfer. Absent: `to` itself.
+   */
+  toKey?: string
   amountBaseUnits: bigint
   /** A payment's reference key the transaction carried (Solana Pay). */
   reference?: string
@@ -44,7 +49,7 @@ export type DriverHealth = {
   callCount: number
   errorCount: number
   socketAlive: boolean
-  /** When the node last told or answered a head, by the process's clock. */
+  /** When a head other than the one before was last seen, by the process's clock. */
   lastHeadAtMs?: number
 }
 

@@ -1,0 +1,192 @@
+import type { Deployment } from '#shared/networks/registry.ts'
+import { type Answer, type ReadOptions, type Rpc, unwrap } from '../rpc.ts'
+import { RpcError } from '../rpc-error.ts'
+import type { RpcCall } from '../socket.ts'
+import type { BlockRef, BlockWithTransfers, Observation, RangeWithTransfers } from './driver.ts'
+import {
+  type Contracts,
+  inconsistent,
+  readHeader,
+  readTransfers,
+  TRANSFER_TOPIC,
+  type TransferLog,
+  toObservation,
+} from './evm-shapes.ts'
+
+export type Reader = {
+  rpc: Rpc
+  contracts: Contracts
+  /** What every log query asks for: the watched contracts' transfers. */
+  filter: { address: readonly string[]; topics: readonly string[] }
+}
+
+/** A reading, and who gave it. */
+export type By<T> = T & { provider: number }
+
+/** Times a reading is begun anew when a provider contradicts itself or lags: each time others come first. */
+const ATTEMPTS_MAX = 3
+/** Headers asked for in one batch. */
+const HEADERS_PER_BATCH = 50
+/** Milliseconds for a range of logs: the slowest call there is. */
+export const RANGE_TIMEOUT_MS = 15_000
+
+export function createReader(rpc: Rpc, { tokens }: Deployment): Reader {
+  const addresses = Object.values(tokens).map(({ contract }) => contract)
+  return {
+    rpc,
+    contracts: new Map(addresses.map((address) => [address.toLowerCase(), address])),
+    filter: {
+      address: addresses.map((address) => address.toLowerCase()),
+      topics: [TRANSFER_TOPIC],
+    },
+  }
+}
+
+/** The canonical header at a height or tag; undefined above the node's head. */
+export async function readBlock(
+  { rpc }: Reader,
+  at: number | 'latest',
+  options?: ReadOptions,
+): Promise<By<{ block: BlockRef | undefined }>> {
+  const { answers, provider } = await rpc.batch([headerCall(at)], options)
+  const host = rpc.hostOf(provider)
+  const block = judged(rpc, provider, () => {
+    const header = readHeader(unwrap(answers[0], host), host)
+    if (header && at !== 'latest' && header.number !== at) {
+      throw inconsistent('the header of another height', host)
+    }
+    return header
+  })
+  return { block, provider }
+}
+
+/** All watched transfers of exactly this block. A node that does not know the hash errs: `[]` means none. */
+export async function readBlockTransfers(
+  { rpc, contracts, filter }: Reader,
+  block: BlockRef,
+): Promise<By<BlockWithTransfers>> {
+  const query = { method: 'eth_getLogs', params: [{ ...filter, blockHash: block.hash }] }
+  const { answers, provider } = await rpc.batch([query])
+  const host = rpc.hostOf(provider)
+  const transfers = judged(rpc, provider, () => {
+    const found = readTransfers(unwrap(answers[0], host), contracts, host)
+    if (found.some((one) => one.blockHash !== block.hash || one.blockNumber !== block.number)) {
+      throw inconsistent('logs of another block', host)
+    }
+    return found
+  })
+  return { block, transfers: transfers.map((one) => toObservation(one, block.timeMs)), provider }
+}
+
+/**
+ * The watched transfers of an inclusive range. The last block's header comes from the same batch: a node that does not
+ * have that block yet answers null for it, where its logs alone would be `[]`.
+ */
+export async function readRange(
+  reader: Reader,
+  from: number,
+  to: number,
+  options: ReadOptions = {},
+): Promise<By<RangeWithTransfers>> {
+  const { rpc, contracts, filter } = reader
+  const range = { ...filter, fromBlock: toHex(from), toBlock: toHex(to) }
+  const query = { method: 'eth_getLogs', params: [range] }
+  const { answers, provider } = await rpc.batch([headerCall(to), query], {
+    timeoutMs: RANGE_TIMEOUT_MS,
+    ...options,
+  })
+  const host = rpc.hostOf(provider)
+  const { last, logs } = judged(rpc, provider, () => {
+    const header = readLast(answers[0], to, host)
+    const found = readTransfers(unwrap(answers[1], host), contracts, host)
+    assertWithin(found, from, header, host)
+    return { last: header, logs: found }
+  })
+  const transfers = await withTimes(reader, logs, last, provider)
+  return { last, transfers, provider }
+}
+
+/** Runs a reading again when a provider contradicted itself or lagged, by others if there are any. */
+export async function retrying<T>(read: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await read()
+    } catch (error) {
+      const isDoubt =
+        error instanceof RpcError && ['inconsistent', 'lagging', 'malformed'].includes(error.kind)
+      if (!isDoubt || attempt >= ATTEMPTS_MAX) throw error
+    }
+  }
+}
+
+/** Judges an answer; when it does not hold, the provider is distrusted. A plain refusal is no reason for that. */
+export function judged<T>(rpc: Rpc, provider: number, judge: () => T): T {
+  try {
+    return judge()
+  } catch (error) {
+    if (error instanceof RpcError && error.kind !== 'refused') rpc.distrust(provider, error)
+    throw error
+  }
+}
+
+/** The header that goes with a range, or `lagging` when the node does not have that block. */
+export function readLast(answer: Answer | undefined, to: number, host: string): BlockRef {
+  const header = readHeader(unwrap(answer, host), host)
+  if (!header) throw new RpcError('lagging', `${host}: does not have block ${to} yet`)
+  if (header.number !== to) throw inconsistent('the header of another height', host)
+  return header
+}
+
+/** Throws `inconsistent` when a log lies outside the range, or in another last block than the header's. */
+export function assertWithin(
+  logs: readonly TransferLog[],
+  from: number,
+  last: BlockRef,
+  host: string,
+): void {
+  for (const { blockNumber, blockHash } of logs) {
+    if (blockNumber < from || blockNumber > last.number) throw inconsistent('other blocks', host)
+    if (blockNumber === last.number && blockHash !== last.hash) {
+      throw inconsistent('logs and a header of different blocks', host)
+    }
+  }
+}
+
+/** Observations with their blocks' times: from the logs, else from headers of the blocks that have any. */
+export async function withTimes(
+  { rpc }: Reader,
+  logs: readonly TransferLog[],
+  last: BlockRef,
+  provider: number,
+): Promise<Observation[]> {
+  const timeless = logs.filter((one) => one.blockTimeMs === undefined)
+  const numbers = [...new Set(timeless.map((one) => one.blockNumber))]
+  const blocks = new Map([[last.number, last]])
+  const unknown = numbers.filter((number) => !blocks.has(number))
+  for (let start = 0; start < unknown.length; start += HEADERS_PER_BATCH) {
+    const part = unknown.slice(start, start + HEADERS_PER_BATCH)
+    const options = { except: rpc.allBut(provider), timeoutMs: RANGE_TIMEOUT_MS }
+    const { answers } = await rpc.batch(part.map(headerCall), options)
+    judged(rpc, provider, () => {
+      part.forEach((number, index) => {
+        blocks.set(number, readLast(answers[index], number, rpc.hostOf(provider)))
+      })
+    })
+  }
+  return logs.map((one) => {
+    if (one.blockTimeMs !== undefined) return toObservation(one, one.blockTimeMs)
+    const block = blocks.get(one.blockNumber)
+    if (block?.hash !== one.blockHash) {
+      throw inconsistent('a block that was replaced meanwhile', rpc.hostOf(provider))
+    }
+    return toObservation(one, block.timeMs)
+  })
+}
+
+export function headerCall(at: number | 'latest'): RpcCall {
+  return { method: 'eth_getBlockByNumber', params: [at === 'latest' ? at : toHex(at), false] }
+}
+
+export function toHex(value: number): string {
+  return `0x${value.toString(16)}`
+}

@@ -1,0 +1,160 @@
+import { createRpc } from '../rpc.ts'
+import { RpcError } from '../rpc-error.ts'
+import type { BlockRef, BlockWithTransfers, Driver, DriverDeps } from './driver.ts'
+import { createAuditor, createReaders } from './evm-audit.ts'
+import { checkDecimals, checkProviders, noteClock, verifyChainId } from './evm-check.ts'
+import {
+  createReader,
+  type Reader,
+  readBlock,
+  readBlockTransfers,
+  readRange,
+  retrying,
+} from './evm-read.ts'
+import { createSpan } from './evm-span.ts'
+import { type Bell, openBell, PING_CALL } from './evm-wake.ts'
+
+/** Times a block is read anew because it left the chain between its header and its logs. */
+const REREADS_MAX = 3
+/** A head older than this many blocks, and at least this many milliseconds, makes the driver ask another provider. */
+const STALE_BLOCKS = 20
+const STALE_MS_MIN = 60_000
+/** Milliseconds between two such comparisons. */
+const COMPARE_EVERY_MS = 30_000
+
+/**
+ * Follows an EVM chain over JSON-RPC. Truth comes from headers, and from logs asked for by block hash or together with
+ * the header of the range's last block; the websocket only rings.
+ */
+export function createEvmDriver(deps: DriverDeps): Driver {
+  const { deployment, log, nowMs } = deps
+  const rpc = createRpc({
+    urls: deployment.rpc,
+    pingCall: PING_CALL,
+    log,
+    verify: (call, host) => verifyChainId(deployment, call, host),
+  })
+  const reader = createReader(rpc, deployment)
+  const readers = createReaders()
+  const span = createSpan()
+  const newest = createNewest(deps, reader)
+  const audit = createAuditor(reader, readers, log)
+  let bell: Bell | undefined
+
+  return {
+    async check() {
+      await checkProviders(rpc)
+      await checkDecimals(rpc, deployment)
+      noteClock(await newest.read(), nowMs(), log)
+    },
+    head: () => newest.read(),
+    block: (number) => retrying(async () => (await readBlock(reader, number)).block),
+    async blockWithTransfers(number) {
+      const reading = await readBlockOnce(reader, number, newest.take(number))
+      if (!reading) return undefined
+      readers.note(number, number, reading.provider)
+      return { block: reading.block, transfers: reading.transfers }
+    },
+    async rangeWithTransfers(from, to) {
+      const { last, transfers, provider } = await span.read(from, to, (first, end) =>
+        retrying(() => readRange(reader, first, end)),
+      )
+      span.noteSize(transfers.length)
+      readers.note(from, last.number, provider)
+      return { last, transfers }
+    },
+    auditTransfers: audit,
+    wake(onWake) {
+      bell?.stop()
+      bell = openBell(deps, newest.note, onWake)
+      return bell
+    },
+    health() {
+      const { seenAtMs } = newest
+      return {
+        ...rpc.health(),
+        socketAlive: bell?.isAlive() ?? false,
+        ...(seenAtMs === undefined ? {} : { lastHeadAtMs: seenAtMs }),
+      }
+    },
+    async stop() {
+      bell?.stop()
+      rpc.stop()
+    },
+  }
+}
+
+/** A block's header, unless it was read just now, and its logs by hash; begun anew when the hash is gone meanwhile. */
+async function readBlockOnce(
+  reader: Reader,
+  number: number,
+  known: BlockRef | undefined,
+): Promise<(BlockWithTransfers & { provider: number }) | undefined> {
+  let block = known
+  for (let attempt = 1; ; attempt += 1) {
+    block ??= await retrying(async () => (await readBlock(reader, number)).block)
+    if (!block) return undefined
+    const current = block
+    try {
+      return await retrying(() => readBlockTransfers(reader, current))
+    } catch (error) {
+      const isGone = error instanceof RpcError && error.kind === 'refused'
+      if (!isGone || attempt >= REREADS_MAX) throw error
+      block = undefined
+    }
+  }
+}
+
+/** The newest block: read, remembered for the reading that follows at once, and watched for standing still. */
+function createNewest({ deployment, nowMs }: DriverDeps, reader: Reader) {
+  const { rpc } = reader
+  const staleMs = Math.max(STALE_MS_MIN, STALE_BLOCKS * deployment.blockTimeMs)
+  let remembered: BlockRef | undefined
+  let seenHash: unknown
+  let seenAtMs: number | undefined
+  let comparedAtMs = Number.NEGATIVE_INFINITY
+
+  const see = (hash: unknown) => {
+    if (hash === seenHash) return
+    seenHash = hash
+    seenAtMs = nowMs()
+  }
+  /** Another provider's head, when it is ahead of a stale one. */
+  const compare = async (head: BlockRef, provider: number): Promise<BlockRef> => {
+    comparedAtMs = nowMs()
+    const { block } = await readBlock(reader, 'latest', { except: new Set([provider]) }).catch(
+      () => ({ block: undefined }),
+    )
+    if (!block || block.number <= head.number) return head
+    const host = rpc.hostOf(provider)
+    rpc.distrust(provider, new RpcError('lagging', `${host}: stands still at ${head.number}`))
+    return block
+  }
+  return {
+    get seenAtMs() {
+      return seenAtMs
+    },
+    note(head: unknown) {
+      if (typeof head === 'object' && head !== null) see((head as { hash?: unknown }).hash)
+    },
+    async read(): Promise<BlockRef> {
+      const { block, provider } = await retrying(async () => {
+        const reading = await readBlock(reader, 'latest')
+        if (reading.block) return { block: reading.block, provider: reading.provider }
+        throw new RpcError('lagging', `${rpc.hostOf(reading.provider)}: has no block at all`)
+      })
+      const now = nowMs()
+      const isStale = now - block.timeMs > staleMs && now - comparedAtMs > COMPARE_EVERY_MS
+      const head = isStale && rpc.providerCount > 1 ? await compare(block, provider) : block
+      see(head.hash)
+      remembered = head
+      return head
+    },
+    /** The header that `read` answered, once, when it is of this height. */
+    take(number: number): BlockRef | undefined {
+      const known = remembered?.number === number ? remembered : undefined
+      remembered = undefined
+      return known
+    },
+  }
+}
