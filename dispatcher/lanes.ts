@@ -1,6 +1,6 @@
 /** Posts on their way at once in one process, a count. */
 export const IN_FLIGHT_MAX = 1_000
-/** Posts on their way to one endpoint at once, a count. The first of an idle endpoint goes alone. */
+/** Posts on their way to one endpoint at once, a count. The first to an unknown endpoint goes alone. */
 export const LANE_IN_FLIGHT_MAX = 8
 /** Timeouts in a row after which an endpoint is slow, and gets one post at a time. */
 export const SLOW_AFTER_TIMEOUTS = 3
@@ -8,6 +8,8 @@ export const SLOW_AFTER_TIMEOUTS = 3
 export const SLOW_IN_FLIGHT_MAX = 500
 /** Slow endpoints remembered, a count; beyond it the longest known are forgotten and prove themselves anew. */
 export const SLOW_LANE_COUNT_MAX = 50_000
+/** Endpoints remembered to have answered, a count; beyond it all are forgotten. */
+export const PROVEN_COUNT_MAX = 50_000
 
 /**
  * Shares the posts that may be on their way among endpoints: each has a lane, lanes take turns. An
@@ -35,9 +37,6 @@ type Lane<Item> = {
   waiting: Item[]
   inFlightCount: number
   timeoutStreak: number
-  /** Whether anything came back since the lane was opened: until then it gets one place, so that a
-   * crowd of dead endpoints cannot take all places at once. */
-  hasAnswered: boolean
   /** Whether it stands in one of the two rows of lanes that may go on. */
   isListed: boolean
 }
@@ -45,6 +44,9 @@ type Lane<Item> = {
 type State<Item> = {
   readonly lanes: Map<string, Lane<Item>>
   readonly slow: Set<string>
+  /** Endpoints that have answered: until then one gets one place, so that a crowd of dead endpoints
+   * cannot take all places at once. */
+  readonly proven: Set<string>
   /** Lanes with something to post and a place to post it, by turn. */
   readonly ready: Lane<Item>[]
   readonly readySlow: Lane<Item>[]
@@ -62,6 +64,7 @@ export function createLanes<Item>(
   const state: State<Item> = {
     lanes: new Map(),
     slow: new Set(),
+    proven: new Set(),
     ready: [],
     readySlow: [],
     waitingCount: 0,
@@ -79,7 +82,11 @@ export function createLanes<Item>(
       if (state.inFlightCount >= inFlightMax) return null
       const lane =
         nextLane(state, state.ready, false) ??
-        (state.slowInFlightCount < slowInFlightMax ? nextLane(state, state.readySlow, true) : null)
+        (state.slowInFlightCount < slowInFlightMax
+          ? nextLane(state, state.readySlow, true)
+          : null) ??
+        // Looking through the slow ones may have found some that recovered.
+        nextLane(state, state.ready, false)
       const item = lane?.waiting.shift()
       if (lane === null || item === undefined) return null
       lane.inFlightCount += 1
@@ -96,7 +103,7 @@ export function createLanes<Item>(
       state.inFlightCount -= 1
       if (state.slow.has(laneKey)) state.slowInFlightCount -= 1
       lane.timeoutStreak = outcome === 'timeout' ? lane.timeoutStreak + 1 : 0
-      if (outcome !== 'timeout') lane.hasAnswered = true
+      if (outcome !== 'timeout') prove(state, laneKey)
       setSlow(state, lane, lane.timeoutStreak >= SLOW_AFTER_TIMEOUTS)
       list(state, lane)
       closeIfIdle(state, lane)
@@ -125,7 +132,6 @@ function openLane<Item>(state: State<Item>, key: string): Lane<Item> {
     waiting: [],
     inFlightCount: 0,
     timeoutStreak: 0,
-    hasAnswered: false,
     isListed: false,
   }
   state.lanes.set(key, lane)
@@ -133,7 +139,7 @@ function openLane<Item>(state: State<Item>, key: string): Lane<Item> {
 }
 
 function capOf<Item>(state: State<Item>, lane: Lane<Item>): number {
-  return state.slow.has(lane.key) || !lane.hasAnswered ? 1 : LANE_IN_FLIGHT_MAX
+  return state.slow.has(lane.key) || !state.proven.has(lane.key) ? 1 : LANE_IN_FLIGHT_MAX
 }
 
 function mayGoOn<Item>(state: State<Item>, lane: Lane<Item>): boolean {
@@ -163,10 +169,16 @@ function nextLane<Item>(
   return null
 }
 
+function prove<Item>(state: State<Item>, laneKey: string): void {
+  if (state.proven.size >= PROVEN_COUNT_MAX) state.proven.clear()
+  state.proven.add(laneKey)
+}
+
 function setSlow<Item>(state: State<Item>, lane: Lane<Item>, isSlow: boolean): void {
   if (isSlow === state.slow.has(lane.key)) return
   if (isSlow) {
     state.slow.add(lane.key)
+    state.proven.delete(lane.key)
     state.slowInFlightCount += lane.inFlightCount
     if (state.slow.size > SLOW_LANE_COUNT_MAX) forgetOldest(state, lane.key)
   } else {

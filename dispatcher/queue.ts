@@ -8,6 +8,8 @@ const QUEUE_NAME = 'deliveries'
 
 /** Connections of the queue's own pool: one fetches, the others are for its housekeeping. */
 const POOL_SIZE_MAX = 3
+/** A statement without an answer for so long went to a server that is gone, in milliseconds. */
+const ANSWER_TIMEOUT_MS = 12_000
 /** How often abandoned jobs are looked for, in seconds. */
 const MONITOR_INTERVAL_S = 2
 /** How often leftovers are deleted, in seconds. */
@@ -69,6 +71,8 @@ export async function openQueue(options: {
     application_name: 'dispatcher-queue',
     schema: QUEUE_SCHEMA,
     max: POOL_SIZE_MAX,
+    // Handed on to `pg`, which would wait for a silent server for ever.
+    ...{ query_timeout: ANSWER_TIMEOUT_MS, keepAlive: true },
     ...(options.prepare ? { options: `-c statement_timeout=${STATEMENT_TIMEOUT_MS}` } : {}),
     schedule: false,
     monitorVacuum: false,

@@ -1,0 +1,165 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { newId } from '#shared/ids.ts'
+import { closeWindows, releaseSlots } from '../../dispatcher/expire.ts'
+import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { randomEvmAddress } from '../support/seed.ts'
+import { type Shop, seedShop } from './support.ts'
+
+const DOOR = { quarantineHours: 24 }
+
+type Options = {
+  clock?: 'CHAIN' | 'OURS'
+  status?: 'PENDING' | 'DETECTED'
+  deployment?: string
+  /** SQL interval from now; negative is past. */
+  expiresIn?: string
+}
+
+describe('closing payment windows', () => {
+  let database: TestDatabase
+  let shop: Shop
+  before(
+    async () => {
+      database = await createTestDatabase()
+      shop = await seedShop(database.db, null)
+    },
+    { timeout: 60_000 },
+  )
+  after(() => database.drop())
+
+  const openPayment = async (options: Options = {}, owner = shop): Promise<string> => {
+    const { clock = 'OURS', status = 'PENDING', deployment = 'base:test' } = options
+    const expiresIn = options.expiresIn ?? '-1 second'
+    const paymentId = newId('pay')
+    const address = randomEvmAddress()
+    await database.db`
+      insert into payments (payment_id, store_id, account_id, mode, network, token, deployment, contract, decimals,
+        address, is_exclusive, clock, confirmations_required, amount_cents, price_base_units, amount_base_units,
+        status, created_at, expires_at)
+      values (${paymentId}, ${owner.storeId}, ${owner.accountId}, 'test', 'base', 'usdc', ${deployment}, '0xc0', 6,
+        ${address}, false, ${clock}, 12, 1000, 10000000, 10000000,
+        ${status}, service_now() - interval '1 hour', service_now() + ${expiresIn}::interval)`
+    await database.db`
+      insert into slots (address, amount_base_units, token, deployment, payment_id, store_id, price_base_units,
+        is_exclusive, expires_at)
+      select address, amount_base_units, token, deployment, payment_id, store_id, price_base_units,
+        is_exclusive, expires_at
+      from payments where payment_id = ${paymentId}`
+    return paymentId
+  }
+  const statusOf = async (paymentId: string) => {
+    const [row] = await database.db<{ status: string }[]>`
+      select status from payments where payment_id = ${paymentId}`
+    return row?.status
+  }
+  const audit = (deployment: string, expression: string) => database.db`
+    insert into deployments (deployment, confirmations, audited_number, audited_time, block_time)
+    values (${deployment}, 12, 1, service_now() + ${expression}::interval, service_now() + interval '1 day')
+    on conflict (deployment) do update set audited_time = excluded.audited_time`
+  const credit = (paymentId: string, isFinal: boolean, isHeld = false) => database.db`
+    insert into transfers (transfer_id, deployment, network, mode, block_hash, tx_hash, log_index, block_number,
+      block_time, token, contract, decimals, sender, address, amount_base_units, state, payment_id, rule, is_final, is_held)
+    select ${newId('trf')}, deployment, network, mode, ${newId('req')}, '0x1', 0, 1, service_now(), token, contract,
+      decimals, '0x2', address, 2000000, 'MATCHED', payment_id, 'exact', ${isFinal}, ${isHeld}
+    from payments where payment_id = ${paymentId}`
+
+  test('PENDING past its window, by our clock: EXPIRED, with one event and its slot in quarantine', async () => {
+    const paymentId = await openPayment()
+    assert.equal(await closeWindows(database.db, DOOR), 1)
+    assert.equal(await statusOf(paymentId), 'EXPIRED')
+    const events = await database.db`select event_id from events where payment_id = ${paymentId}`
+    assert.deepEqual(
+      events.map((row) => row['eventId']),
+      [`${paymentId}:payment.expired`],
+    )
+    const [slot] = await database.db`
+      select is_open, release_at - ended_at = interval '24 hours' as is_a_day
+      from slots where payment_id = ${paymentId}`
+    assert.deepEqual({ ...slot }, { isOpen: false, isADay: true })
+  })
+
+  test('a window that is still open is left alone', async () => {
+    const paymentId = await openPayment({ expiresIn: '1 minute' })
+    assert.equal(await closeWindows(database.db, DOOR), 0)
+    assert.equal(await statusOf(paymentId), 'PENDING')
+  })
+
+  test('by the chain’s clock it waits until the position read twice is past the window', async () => {
+    const deployment = 'arbitrum:test'
+    const paymentId = await openPayment({ clock: 'CHAIN', deployment, expiresIn: '-10 minutes' })
+    assert.equal(await closeWindows(database.db, DOOR), 0, 'no indexer at all')
+    await audit(deployment, '-11 minutes')
+    assert.equal(await closeWindows(database.db, DOOR), 0, 'behind, although the head is ahead')
+    await database.db`
+      update deployments
+      set audited_time = (select expires_at from payments where payment_id = ${paymentId})
+      where deployment = ${deployment}`
+    assert.equal(
+      await closeWindows(database.db, DOOR),
+      0,
+      'a block at the last moment still counts',
+    )
+    await audit(deployment, '-9 minutes')
+    assert.equal(await closeWindows(database.db, DOOR), 1)
+    assert.equal(await statusOf(paymentId), 'EXPIRED')
+  })
+
+  test('our own clock must have passed too, however far the chain’s is ahead', async () => {
+    const deployment = 'optimism:test'
+    await audit(deployment, '1 hour')
+    await openPayment({ clock: 'CHAIN', deployment, expiresIn: '1 minute' })
+    assert.equal(await closeWindows(database.db, DOOR), 0)
+  })
+
+  test('DETECTED waits for its depth, window or not', async () => {
+    const paymentId = await openPayment({ status: 'DETECTED' })
+    await credit(paymentId, false)
+    assert.equal(await closeWindows(database.db, DOOR), 0)
+    assert.equal(await statusOf(paymentId), 'DETECTED')
+  })
+
+  test('waiting for a top-up ends UNDERPAID once all of it is at depth and none in doubt', async () => {
+    const topUp = await seedShop(database.db, null)
+    await database.db`
+      update stores set top_up_until_expiry = true where store_id = ${topUp.storeId}`
+    const onItsWay = await openPayment({ status: 'DETECTED' }, topUp)
+    await credit(onItsWay, false)
+    const inDoubt = await openPayment({ status: 'DETECTED' }, topUp)
+    await credit(inDoubt, true, true)
+    const atDepth = await openPayment({ status: 'DETECTED' }, topUp)
+    await credit(atDepth, true)
+    assert.equal(await closeWindows(database.db, DOOR), 1)
+    assert.equal(await statusOf(atDepth), 'UNDERPAID')
+    assert.equal(await statusOf(onItsWay), 'DETECTED')
+    assert.equal(await statusOf(inDoubt), 'DETECTED')
+  })
+
+  test('several dispatchers at once expire each payment once', { timeout: 30_000 }, async () => {
+    const ids: string[] = []
+    for (let count = 0; count < 250; count += 1) ids.push(await openPayment())
+    let moved = 0
+    for (let round = 0; round < 10; round += 1) {
+      const counts = await Promise.all([1, 2, 3].map(() => closeWindows(database.db, DOOR)))
+      moved += counts.reduce((sum, count) => sum + count, 0)
+    }
+    assert.equal(moved, 250)
+    const [counts] = await database.db<{ moves: number; events: number }[]>`
+      select (select count(*)::integer from payment_moves where payment_id = any (${ids})) as moves,
+        (select count(*)::integer from events where payment_id = any (${ids})) as events`
+    assert.deepEqual({ ...counts }, { moves: 250, events: 250 })
+  })
+
+  test('a slot is released when its quarantine is over, not before', async () => {
+    const paymentId = await openPayment()
+    await closeWindows(database.db, DOOR)
+    const isHeld = async () =>
+      (await database.db`select from slots where payment_id = ${paymentId}`).length === 1
+    await releaseSlots(database.db)
+    assert.ok(await isHeld())
+    await database.db`
+      update slots set release_at = service_now() where payment_id = ${paymentId}`
+    assert.equal(await releaseSlots(database.db), 1)
+    assert.ok(!(await isHeld()))
+  })
+})
