@@ -33,7 +33,8 @@ export function answerError(
 ): Response {
   const requestId = headers['X-Request-Id'] ?? ''
   const known = toServiceError(error)
-  if (known.status >= 500) {
+  // Until the schema was checked everything is refused, which whoever waits for it has logged.
+  if (known.status >= 500 && deps.schema.isCurrent) {
     deps.log.error('request failed', { requestId, code: known.code, cause: known.cause })
   }
   const { headers: own, retryAfterSeconds } = known.details

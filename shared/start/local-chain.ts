@@ -33,7 +33,11 @@ export async function prepareTokens(
 ): Promise<{ tokens: LocalTokens; isNewChain: boolean }> {
   const path = join(directory, TOKENS_FILE)
   const known = parseTokens(await readIfThere(path))
-  if (known && (await areThere(rpcUrl, known))) return { tokens: known, isNewChain: false }
+  if (known && (await areThere(rpcUrl, known))) {
+    // The newest block is as old as the last stop: a new one tells followers that the chain is alive.
+    await localCall(rpcUrl, 'evm_mine')
+    return { tokens: known, isNewChain: false }
+  }
   const tokens = {
     usdc: await deployToken(rpcUrl, { name: 'Test USD Coin', symbol: 'USDC', decimals: 6 }),
     usdt: await deployToken(rpcUrl, { name: 'Test Tether USD', symbol: 'USDT', decimals: 6 }),

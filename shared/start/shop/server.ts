@@ -37,7 +37,8 @@ const ROUTES: Readonly<Record<string, Route>> = {
     response.setHeader('content-security-policy', policy(shop.apiUrl))
     send(response, 200, 'text/html; charset=utf-8', page(shop))
   },
-  'GET /shop.js': (_, __, response) => send(response, 200, 'text/javascript; charset=utf-8', SCRIPT),
+  'GET /shop.js': (_, __, response) =>
+    send(response, 200, 'text/javascript; charset=utf-8', SCRIPT),
   'GET /shop.css': (_, __, response) => send(response, 200, 'text/css; charset=utf-8', STYLE),
   'GET /healthz': (_, __, response) => sendJson(response, 200, { status: 'OK' }),
   'GET /received': streamReceived,
@@ -112,13 +113,18 @@ async function payFromWallet(
   const answer = await fetch(`${shop.apiUrl}/v1/payments/${paymentId}`, {
     signal: AbortSignal.timeout(CALL_TIMEOUT_MS),
   })
-  if (!answer.ok) return sendJson(response, answer.status, { error: 'the service has no such payment' })
+  if (!answer.ok)
+    return sendJson(response, answer.status, { error: 'the service has no such payment' })
   const txHashes = await pay(shop, (await answer.json()) as Payment, way)
   sendJson(response, 200, { txHashes })
 }
 
 /** Server-sent events: every delivery received so far, then each as it comes. */
-function streamReceived({ orders }: Shop, request: IncomingMessage, response: ServerResponse): void {
+function streamReceived(
+  { orders }: Shop,
+  request: IncomingMessage,
+  response: ServerResponse,
+): void {
   response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8' })
   const write = (received: object) => response.write(`data: ${JSON.stringify(received)}\n\n`)
   for (const received of orders.list()) write(received)
