@@ -79,6 +79,9 @@ async function readMigrations(directory: URL | string): Promise<Migration[]> {
   return migrations
 }
 
+/** unique_violation, duplicate_table, duplicate_object: which one depends on how far the other one is. */
+const CREATED_MEANWHILE = new Set(['23505', '42P07', '42710'])
+
 async function createList(db: Db): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
     try {
@@ -91,8 +94,7 @@ async function createList(db: Db): Promise<void> {
       return
     } catch (error) {
       // "if not exists" looks before it creates: of two at once, one meets the other's row in the system catalogue.
-      if (attempt >= CREATE_ATTEMPTS_MAX || !['23505', '42P07'].includes(errorCode(error)))
-        throw error
+      if (attempt >= CREATE_ATTEMPTS_MAX || !CREATED_MEANWHILE.has(errorCode(error))) throw error
     }
   }
 }
