@@ -64,7 +64,7 @@ async function serveEndpoint(
   if (isCrossOrigin(endpoint)) Object.assign(headers, CORS_HEADERS)
   let response: Response
   try {
-    if (!deps.schema.isCurrent) throw notReady()
+    if (endpoint.needsDatabase && !deps.schema.isCurrent) throw notReady()
     if (!areTexts(params)) throw new ServiceError('not_found')
     const arrival = { request, params, socketAddress, query: queryOf(request.url), headers }
     const body = await withDeadline(endpoint.run(deps, arrival))

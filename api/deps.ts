@@ -35,6 +35,8 @@ export type ApiDeps = ApiPorts & {
   streams: StreamCounts
   /** Extended keys whose pools this process is filling up. */
   xpubFills: Set<string>
+  /** Their steps under way, by key. */
+  xpubSteps: Map<string, Promise<{ isFull: boolean }>>
   /** Seals what must be readable again: renew tokens, webhook secrets. */
   keyring: Keyring
   requestCount: Counter

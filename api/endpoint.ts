@@ -45,6 +45,8 @@ export type EndpointFacts = {
   response: TSchema | undefined
   /** The errors it answers besides those that every endpoint of its kind does. */
   fails: readonly ErrorCode[]
+  /** Answers also while the database was never reached: it needs none. */
+  needsDatabase: boolean
 }
 
 export type Arrival = {
@@ -73,6 +75,8 @@ type Definition<P extends string, A extends AuthStyle, S extends Schemas> = {
   isBodyOptional?: boolean
   response?: TSchema
   fails?: readonly ErrorCode[]
+  /** Default true. */
+  needsDatabase?: boolean
   handle(deps: ApiDeps, call: Call<P, A, S>): unknown
 }
 
@@ -86,13 +90,14 @@ export function endpoint<
   const S extends Schemas = Record<never, never>,
 >(definition: Definition<P, A, S>): Endpoint {
   const { method, path, auth, summary, status = 200, response, fails = [] } = definition
+  const { needsDatabase = true } = definition
   const { query, body }: Schemas = definition.schemas ?? {}
   const readQuery = query && compileQuery(query)
   const checkBody = body && compileSchema(body)
   const isSellers = auth === 'seller' || auth === 'store'
 
   return {
-    ...{ method, path, auth, summary, status, query, body, response, fails },
+    ...{ method, path, auth, summary, status, query, body, response, fails, needsDatabase },
     async run(deps, arrival) {
       const { request, params, headers } = arrival
       const storeId = auth === 'store' ? (params['storeId'] ?? '') : undefined

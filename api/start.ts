@@ -75,6 +75,7 @@ export function createDeps(ports: ApiPorts): ApiDeps {
     changes: createPaymentChanges({ db, log, listenUrl: config.databaseListenUrl }),
     streams: new Map(),
     xpubFills: new Set(),
+    xpubSteps: new Map(),
     keyring: createKeyring(config.encryptionKey),
     requestCount: metrics.counter('api_requests_total', 'Requests by endpoint and status.'),
     requestSeconds: metrics.histogram(

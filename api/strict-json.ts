@@ -155,7 +155,7 @@ function takes(cursor: Cursor, character: string): boolean {
 }
 
 function malformed(cursor: Cursor): never {
-  return refuse(cursor, `The body is not JSON: there is a fault near character ${cursor.at}.`)
+  throw new JsonError(`The body is not JSON: there is a fault near character ${cursor.at}.`, '')
 }
 
 function refuse(cursor: Cursor, message: string): never {

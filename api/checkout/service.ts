@@ -22,14 +22,14 @@ import {
   readTerms,
 } from './queries.ts'
 import { openSubscriptionCheckout } from './subscription.ts'
-import { fillInBackground, fillXpubPool } from './xpub-pool.ts'
+import { extendPool, fillInBackground } from './xpub-pool.ts'
 
 /** Minutes a payment is open when the caller says nothing (spec section 4). */
 const TTL_MINUTES_DEFAULT = 60
 /** UTF-8 bytes of metadata as JSON (contract section 1). */
 const METADATA_BYTES_MAX = 2_048
-/** Times a claim is tried again after the pool of an xpub was filled, while others empty it. */
-const POOL_FILLS_MAX = 5
+/** Times a claim is tried again after addresses were derived, while others take them. */
+const POOL_STEPS_MAX = 100
 /** Seconds to come back after when too many payments of one address are open: the shortest window. */
 const OPEN_PAYMENTS_RETRY_S = 60
 
@@ -106,9 +106,9 @@ async function settleClaim(
     claimAgain = () => openSubscriptionCheckout(deps, mode, request)
     claim = await claimAgain()
   }
-  for (let fill = 0; claim.code === 'pool_empty' && fill < POOL_FILLS_MAX; fill += 1) {
+  for (let step = 0; claim.code === 'pool_empty' && step < POOL_STEPS_MAX; step += 1) {
     assert(claim.xpub !== null, 'an empty pool has a name')
-    await fillXpubPool(deps.db, claim.xpub)
+    await extendPool(deps, claim.xpub)
     claim = await claimAgain()
   }
   return claim

@@ -10,6 +10,7 @@ export const getHealth = endpoint({
   path: '/healthz',
   auth: 'open',
   summary: 'Whether this process answers',
+  needsDatabase: false,
   handle: () => ({ status: 'OK' }),
 })
 
@@ -35,6 +36,7 @@ export const getMetrics = endpoint({
   auth: 'open',
   summary: 'The process’s numbers for Prometheus, for private addresses only',
   fails: ['not_found'],
+  needsDatabase: false,
   handle: (deps, { clientIp }) => {
     if (!isBlockedAddress(clientIp())) fail('not_found')
     return new Response(deps.metrics.render(), {

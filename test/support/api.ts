@@ -114,7 +114,7 @@ export async function call(
   return {
     status: response.status,
     headers: response.headers,
-    body: isJson ? JSON.parse(text) : undefined,
+    body: isJson && text !== '' ? JSON.parse(text) : undefined,
     text,
   }
 }
