@@ -103,7 +103,7 @@ async function startOnPort(
       return { server, port }
     }
     const output = server.output()
-    const isPortTaken = output.includes('could not bind')
+    const isPortTaken = output.includes('could not create any TCP/IP sockets')
     const mayRetry = isPortTaken ? portWanted === undefined : output.includes('shared memory block')
     if (mayRetry && attempt < START_ATTEMPTS_MAX) {
       await wait(START_RETRY_MS)
