@@ -1,0 +1,117 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { newId } from '#shared/ids.ts'
+import { assertError, startTestApi, type TestApi } from '../support/api.ts'
+import { type SeededStore, seedStore } from '../support/seed.ts'
+
+let api: TestApi
+let seller: SeededStore
+
+before(async () => {
+  api = await startTestApi()
+  seller = await seedStore(api.database.db)
+})
+after(() => api.close())
+
+async function checkout(of = seller, mode: 'test' | 'live' = 'test'): Promise<string> {
+  const answer = await api.call('POST', '/v1/checkout', {
+    body: {
+      publishableKey: of.keys[mode].publishable,
+      priceId: of.price.priceId,
+      network: 'base',
+      token: 'usdc',
+      metadata: { order: '17' },
+    },
+    headers: { Origin: 'https://shop.example' },
+  })
+  assert.equal(answer.status, 201, answer.text)
+  return answer.body.paymentId
+}
+
+const cancel = (id: string) => api.call('POST', `/v1/payments/${id}/cancel`)
+const simulate = (id: string, body?: unknown) =>
+  api.call('POST', `/v1/test/payments/${id}/simulate`, body === undefined ? {} : { body })
+
+async function eventsOf(paymentId: string) {
+  const rows = await api.database.db<{ eventId: string; body: string }[]>`
+    select event_id, body from events where payment_id = ${paymentId} order by order_key`
+  return rows.map(({ eventId, body }) => ({ eventId, ...JSON.parse(body) }))
+}
+
+test('cancel: 200 a pending payment is CANCELED, once, with one event', async () => {
+  const paymentId = await checkout()
+  const [one, other] = await Promise.all([cancel(paymentId), cancel(paymentId)])
+  for (const { status, body } of [one, other])
+    assert.deepEqual([status, body.status], [200, 'CANCELED'])
+  const events = await eventsOf(paymentId)
+  assert.deepEqual(
+    events.map(({ eventId }) => eventId),
+    [`${paymentId}:payment.canceled`],
+  )
+  assert.deepEqual(events[0].data.metadata, { order: '17' })
+  assert.equal(events[0].data.originHost, 'shop.example')
+})
+
+test('cancel: 200 a settled payment is answered unchanged', async () => {
+  const paymentId = await checkout()
+  await simulate(paymentId)
+  const { status, body } = await cancel(paymentId)
+  assert.deepEqual([status, body.status], [200, 'CONFIRMED'])
+  assert.equal((await eventsOf(paymentId)).length, 1)
+})
+
+test('cancel: 404 payment_not_found when nobody has that id', async () => {
+  for (const id of [newId('pay'), 'x', 'pay_', newId('price')]) {
+    assertError(await cancel(id), 404, 'payment_not_found')
+  }
+})
+
+test('simulate: 200 an open test payment is CONFIRMED, with its event', async () => {
+  const paymentId = await checkout()
+  const { status, body } = await simulate(paymentId)
+  assert.equal(status, 200)
+  assert.deepEqual([body.status, body.txHash], ['CONFIRMED', `simulated:${paymentId}`])
+  const [event, ...more] = await eventsOf(paymentId)
+  assert.equal(more.length, 0)
+  assert.equal(event.type, 'payment.confirmed')
+  assert.deepEqual([event.data.blockNumber, event.data.txHash], [0, `simulated:${paymentId}`])
+})
+
+for (const outcome of ['CONFIRMED', 'UNDERPAID', 'OVERPAID', 'EXPIRED']) {
+  test(`simulate: 200 outcome ${outcome}`, async () => {
+    const paymentId = await checkout()
+    const { status, body } = await simulate(paymentId, { outcome })
+    assert.deepEqual([status, body.status], [200, outcome])
+    const [event] = await eventsOf(paymentId)
+    assert.equal(event.type, `payment.${outcome.toLowerCase()}`)
+  })
+}
+
+test('simulate: 409 not_open when the payment is settled, whoever asks first', async () => {
+  const paymentId = await checkout()
+  const answers = await Promise.all([simulate(paymentId), simulate(paymentId), simulate(paymentId)])
+  assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 409, 409])
+  assertError(await simulate(paymentId, {}), 409, 'not_open')
+  assert.equal((await eventsOf(paymentId)).length, 1)
+})
+
+test('simulate: 400 not_test_mode for a live payment', async () => {
+  const of = await seedStore(api.database.db, { price: { mode: 'live' } })
+  const paymentId = await checkout(of, 'live')
+  assertError(await simulate(paymentId), 400, 'not_test_mode')
+})
+
+test('simulate: 404 payment_not_found when nobody has that id', async () => {
+  assertError(await simulate(newId('pay')), 404, 'payment_not_found')
+})
+
+test('simulate: 400 invalid_request for a body that is not the one it takes', async () => {
+  const paymentId = await checkout()
+  for (const outcome of ['PENDING', 'confirmed', 5, null]) {
+    assertError(await simulate(paymentId, { outcome }), 400, 'invalid_request', 'outcome')
+  }
+  assertError(await simulate(paymentId, { other: 1 }), 400, 'invalid_request', 'other')
+  assertError(await simulate(paymentId, []), 400, 'invalid_request')
+  const { body } = await api.call('GET', `/v1/payments/${paymentId}`)
+  assert.equal(body.status, 'PENDING')
+})
