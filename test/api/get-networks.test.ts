@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { startTestApi, type TestApi } from '../support/api.ts'
+
+let api: TestApi
+
+before(async () => {
+  api = await startTestApi()
+})
+after(() => api.close())
+
+type Network = { network: string; mode: string; state: string; blocksBehind: number | null }
+
+async function list(): Promise<Network[]> {
+  const answer = await api.call('GET', '/v1/networks')
+  assert.equal(answer.status, 200, answer.text)
+  return answer.body.data
+}
+
+test('200 lists what runs in live mode and everything in test mode, with its facts', async () => {
+  const networks = await list()
+  const live = networks.filter(({ mode }) => mode === 'live')
+  assert.deepEqual(
+    live.map(({ network }) => network),
+    ['base'],
+  )
+  assert.equal(networks.filter(({ mode }) => mode === 'test').length, 8)
+  assert.deepEqual(live[0], {
+    network: 'base',
+    name: 'Base',
+    mode: 'live',
+    family: 'evm',
+    tokens: [
+      {
+        token: 'usdc',
+        contract: api.config.deployments.get('base:live')?.tokens.usdc?.contract,
+        decimals: 6,
+      },
+    ],
+    confirmations: 12,
+    isOn: true,
+    state: 'NOT_RUNNING',
+    blockNumber: null,
+    headNumber: null,
+    blocksBehind: null,
+  })
+})
+
+test('200 says what each deployment is doing, and readyz the same', async () => {
+  const { db } = api.database
+  const states = async () => {
+    const one = (await list()).find(({ network, mode }) => network === 'base' && mode === 'live')
+    const ready = await api.call('GET', '/readyz')
+    const fault = ready.body.networks.find(
+      ({ deployment }: { deployment: string }) => deployment === 'base:live',
+    )
+    return [one?.state, fault?.state, one?.blocksBehind]
+  }
+  await db`
+    insert into deployments (deployment, confirmations, leader, lease_until, block_number, head_number, head_seen_at)
+    values ('base:live', 12, 'me', service_now() + interval '10 seconds', 90, 100, service_now())`
+  assert.deepEqual(await states(), ['RUNNING', undefined, 10])
+  await db`update deployments set head_seen_at = service_now() - interval '2 minutes'`
+  assert.deepEqual(await states(), ['STALLED', 'STALLED', 10])
+  await db`update deployments set lease_until = service_now() - interval '1 second'`
+  assert.deepEqual(await states(), ['NOT_RUNNING', 'NOT_RUNNING', 10])
+  await db`update deployments set halted_reason = 'chain id differs'`
+  assert.deepEqual(await states(), ['HALTED', 'HALTED', 10])
+})
+
+test('no endpoint of an RPC is ever shown', async () => {
+  const { text } = await api.call('GET', '/v1/networks')
+  assert.doesNotMatch(text, /127\.0\.0\.1|rpc/)
+})
