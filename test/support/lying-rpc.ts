@@ -42,6 +42,8 @@ export type LyingRpc = {
   /** Bodies of HTTP requests seen so far. */
   requests(): readonly string[]
   socketCount(): number
+  /** TCP connections open now, websockets and half-open ones included. */
+  connectionCount(): number
   /** Cuts every connection, old ones included. */
   cut(how: 'close' | 'reset'): void
   /** Old and new connections stay open and silent. */
@@ -120,6 +122,7 @@ export async function startLyingRpc(truth: { httpUrl: string; wsUrl: string }): 
     calls: () => ({ ...calls }),
     requests: () => requests,
     socketCount: () => sockets.size,
+    connectionCount: wire.connectionCount,
     cut: wire.cutAll,
     blackHole: wire.blackHole,
     stop: wire.stop,
