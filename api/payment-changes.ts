@@ -39,8 +39,8 @@ export function createPaymentChanges(ports: Ports): PaymentChanges {
       }
     },
     async run(signal) {
+      signal.addEventListener('abort', () => endAll(state), { once: true })
       await Promise.all([listen(state, signal), poll(state, signal)])
-      for (const watchers of watched.values()) for (const watcher of watchers) watcher.onEnd()
     },
   }
 }
@@ -98,6 +98,10 @@ function wakeOne(state: State, paymentId: string): void {
 
 function wakeAll(state: State): void {
   for (const paymentId of state.watched.keys()) wakeOne(state, paymentId)
+}
+
+function endAll(state: State): void {
+  for (const watchers of state.watched.values()) for (const watcher of watchers) watcher.onEnd()
 }
 
 function waitFor(ms: number, signal: AbortSignal): Promise<void> {

@@ -56,9 +56,7 @@ export function startApi(options: StartOptions): RunningApi {
     ready: awaitSchema(deps, stopping.signal),
     async stop() {
       stopping.abort()
-      // First the streams, which would keep the server from ending.
-      await changesEnd
-      await server.stop(STOP_TIMEOUT_MS)
+      await Promise.all([server.stop(STOP_TIMEOUT_MS), firstOf(changesEnd, STOP_TIMEOUT_MS)])
     },
   }
 }
@@ -84,6 +82,15 @@ export function createDeps(ports: ApiPorts): ApiDeps {
     ),
     schema: { isCurrent: false },
   }
+}
+
+async function firstOf(done: Promise<void>, timeoutMs: number): Promise<void> {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const timeout = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, timeoutMs)
+  })
+  await Promise.race([done, timeout])
+  clearTimeout(timer)
 }
 
 async function awaitSchema(deps: ApiDeps, signal: AbortSignal): Promise<void> {
