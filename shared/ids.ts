@@ -30,6 +30,14 @@ export function newId(prefix: IdPrefix, nowMs: number = Date.now()): string {
   return `${prefix}_${encodeTime(nowMs)}${encodeBytes(randomBytes(RANDOM_BYTES))}`
 }
 
+/** The last millisecond that an id can name: 50 bits, in the year 37648. */
+const TIME_MS_MAX = 2 ** 50 - 1
+
+/** Sorts before every id of this prefix made at this millisecond or later, and behind every one made before. */
+export function idFloor(prefix: IdPrefix, ms: number): string {
+  return `${prefix}_${encodeTime(Math.min(Math.max(0, Math.floor(ms)), TIME_MS_MAX))}`
+}
+
 let lastOrderMs = 0
 let lastOrderCount = 0
 
