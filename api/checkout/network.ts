@@ -1,6 +1,3 @@
-import { randomBytes } from 'node:crypto'
-import { getAddressDecoder } from '@solana/kit'
-import { never } from '#shared/assert.ts'
 import type { ErrorCode } from '#shared/errors.ts'
 import { TOKENS } from '#shared/networks/names.ts'
 import {
@@ -63,23 +60,6 @@ export function listOptions(
       }),
     )
 }
-
-/**
- * The key by which a transfer can name its payment, on families that have one: Solana Pay's reference
- * (docs.solanapay.com/spec, "Reference"), 32 random bytes that need not be a point on the curve.
- */
-export function newReferenceKey({ family }: Pick<Deployment, 'family'>): string | null {
-  switch (family) {
-    case 'evm':
-      return null
-    case 'solana':
-      return getAddressDecoder().decode(randomBytes(REFERENCE_BYTES))
-    default:
-      return never(family)
-  }
-}
-
-const REFERENCE_BYTES = 32
 
 function isOffered(deployment: Deployment): boolean {
   return deployment.isOn || deployment.mode === 'test'

@@ -5,6 +5,7 @@ import { ERRORS, type ErrorCode, fail } from '#shared/errors.ts'
 import { newId } from '#shared/ids.ts'
 import { parseMailAddress } from '#shared/mail-address.ts'
 import { centsToDecimal } from '#shared/money.ts'
+import { newReferenceKey } from '#shared/networks/reference-key.ts'
 import { deploymentName, type Mode } from '#shared/networks/registry.ts'
 import { parseOriginHost, rejectingHosts } from '#shared/origin-host.ts'
 import { type PaymentObject, paymentView } from '#shared/payments/view.ts'
@@ -12,7 +13,7 @@ import { rateKeyOfIp } from '../client-ip.ts'
 import type { ApiDeps } from '../deps.ts'
 import { blockCaller, type RateCount, rateHeaders, refuseBlocked } from '../rate-limit.ts'
 import type { CheckoutBody, CheckoutInfoBody, CheckoutInfoObject } from './model.ts'
-import { listOptions, newReferenceKey, resolveNetwork } from './network.ts'
+import { listOptions, resolveNetwork } from './network.ts'
 import {
   beginCheckout,
   type Claim,
@@ -185,7 +186,7 @@ function toClaimRequest(
             confirmations_required: facts.confirmationsRequired,
           }
         : {}),
-      reference_key: isKnown && deployment !== undefined ? newReferenceKey(deployment) : null,
+      reference_key: isKnown && deployment ? newReferenceKey(deployment.family) : null,
       metadata: body.metadata ?? null,
       origin_host: known.originHost,
       buyer_email:
