@@ -64,7 +64,10 @@ test('GET 200 of a suspended account, PATCH 403 account_disabled with its live k
 })
 
 test('PATCH 200 changes what is sent and leaves the rest', async () => {
-  const { keys } = await seedStore(api.database.db, { wallets: TEST_WALLET, openAmountEnabled: true })
+  const { keys } = await seedStore(api.database.db, {
+    wallets: TEST_WALLET,
+    openAmountEnabled: true,
+  })
   const renamed = await patch(keys.test.secret, { sellerName: 'Übershop' })
   assert.equal(renamed.status, 200)
   assert.deepEqual([renamed.body.sellerName, renamed.body.openAmountEnabled], ['Übershop', true])
@@ -89,11 +92,16 @@ test('PATCH 403 mode_mismatch for a test key once any store of the account has a
 test('PATCH 400 invalid_request for wrong types and for what an operator alone may change', async () => {
   const { keys } = await seedStore(api.database.db)
   const { secret } = keys.live
-  assertError(await patch(secret, { openAmountEnabled: 'yes' }), 400, 'invalid_request', 'openAmountEnabled')
+  assertError(
+    await patch(secret, { openAmountEnabled: 'yes' }),
+    400,
+    'invalid_request',
+    'openAmountEnabled',
+  )
   assertError(await patch(secret, { sellerName: ' ' }), 400, 'invalid_request', 'sellerName')
   assertError(await patch(secret, { plan: 'SCALE' }), 400, 'invalid_request', 'plan')
   assertError(await patch(secret, { status: 'ACTIVE' }), 400, 'invalid_request', 'status')
-  assertError(await patch(secret, []), 400, 'invalid_request', '')
+  assertError(await patch(secret, []), 400, 'invalid_request')
 })
 
 test('401 invalid_api_key without a key, with a publishable one, with nonsense', async () => {

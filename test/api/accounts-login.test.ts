@@ -49,7 +49,9 @@ test('login 401 invalid_credentials alike for a wrong password, an unknown addre
   assert.equal(new Set(texts).size, 1)
 })
 
-test('login 429 rate_limited for 15 minutes after five failures, with the right password too, for that IP alone', { timeout: 20_000 }, async () => {
+test('login 429 rate_limited for 15 minutes after five failures, with the right password too, for that IP alone', {
+  timeout: 20_000,
+}, async () => {
   const email = 'locked@shop.example'
   await signUp(api, { email, password: PASSWORD })
   const headers = fromAnotherIp()

@@ -37,7 +37,9 @@ test('forgot 400 invalid_request for what is no mail address', async () => {
   assertError(await forget('a@b,c@d'), 400, 'invalid_request', 'email')
 })
 
-test('reset 200 sets the password, ends every login, and uses every link up', { timeout: 20_000 }, async () => {
+test('reset 200 sets the password, ends every login, and uses every link up', {
+  timeout: 20_000,
+}, async () => {
   const email = 'reset@shop.example'
   const { body: made } = await signUp(api, { email, password: PASSWORD })
   const logins = [await logIn(email, PASSWORD), await logIn(email, PASSWORD)]

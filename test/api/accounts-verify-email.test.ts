@@ -39,7 +39,10 @@ test('verify-email 400 invalid_request for a token that nobody was mailed, and o
 test('verify-email 400 invalid_request for a token that resets a password', async () => {
   const email = 'other@shop.example'
   await signUp(api, { email, password: PASSWORD })
-  await api.call('POST', '/v1/accounts/password/forgot', { body: { email }, headers: fromAnotherIp() })
+  await api.call('POST', '/v1/accounts/password/forgot', {
+    body: { email },
+    headers: fromAnotherIp(),
+  })
   const token = (await mailedTokens(api, email)).find((one) => one.startsWith('reset_')) ?? ''
   assertError(await verify(token), 400, 'invalid_request', 'token')
 })

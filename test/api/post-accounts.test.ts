@@ -101,7 +101,9 @@ test('400 invalid_request for a seller name with a line break, and for unknown f
   assertError(await signUp(api, more), 400, 'invalid_request', 'plan')
 })
 
-test('429 rate_limited from the eleventh sign-up of one IP in an hour', { timeout: 20_000 }, async () => {
+test('429 rate_limited from the eleventh sign-up of one IP in an hour', {
+  timeout: 20_000,
+}, async () => {
   const headers = fromAnotherIp()
   const send = (count: number) =>
     api.call('POST', '/v1/accounts', {

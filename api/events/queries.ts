@@ -1,0 +1,80 @@
+import type { Db } from '#shared/db.ts'
+import type { EventType } from '#shared/events.ts'
+import type { Mode } from '#shared/networks/registry.ts'
+import { SCANNED_MAX } from '../list.ts'
+
+export type EventRow = { orderKey: string; mode: Mode; sequence: number; body: string }
+
+export type EventFilter = {
+  storeId: string
+  type: EventType | undefined
+  paymentId: string | undefined
+}
+
+/** Order keys in [`from`, `before`) of one mode. */
+export type KeyStretch = { mode: Mode; from: string; before: string; limit: number }
+
+/**
+ * A stretch of a store's events, newest first. Only those the relay has numbered: an event has its sequence within a
+ * moment of being emitted, and the numbering is what a reader can rely on.
+ */
+export async function listEvents(
+  db: Db,
+  filter: EventFilter,
+  stretch: KeyStretch,
+): Promise<EventRow[]> {
+  return db`
+    select order_key, mode, sequence, body
+    from (${scanKeys(db, filter, stretch)} limit ${SCANNED_MAX}) e
+    where sequence is not null and type = coalesce(${filter.type ?? null}, type)
+    order by order_key desc
+    limit ${stretch.limit}`
+}
+
+export async function readEventScanEnd(
+  db: Db,
+  filter: EventFilter,
+  stretch: KeyStretch,
+): Promise<string | undefined> {
+  const [row] = await db<{ orderKey: string }[]>`
+    select order_key
+    from (${scanKeys(db, filter, stretch)} offset ${SCANNED_MAX - 1} limit 1) e`
+  return row?.orderKey
+}
+
+/** Events of one mode with a sequence above this one, oldest first. */
+export async function listEventsAfter(
+  db: Db,
+  filter: EventFilter,
+  { mode, after, limit }: { mode: Mode; after: number; limit: number },
+): Promise<EventRow[]> {
+  return db`
+    select order_key, mode, sequence, body
+    from events
+    where store_id = ${filter.storeId} and mode = ${mode}
+      and sequence > ${after} and sequence <= ${after + SCANNED_MAX}
+      ${filter.type === undefined ? db`` : db`and type = ${filter.type}`}
+      ${filter.paymentId === undefined ? db`` : db`and payment_id = ${filter.paymentId}`}
+    order by sequence
+    limit ${limit}`
+}
+
+/** The last sequence given in a store and mode; 0 when none was. */
+export async function readLastSequence(db: Db, storeId: string, mode: Mode): Promise<number> {
+  const [row] = await db<{ sequence: number }[]>`
+    select sequence from events
+    where store_id = ${storeId} and mode = ${mode} and sequence is not null
+    order by sequence desc
+    limit 1`
+  return row?.sequence ?? 0
+}
+
+function scanKeys(db: Db, { storeId, paymentId }: EventFilter, stretch: KeyStretch) {
+  const { mode, from, before } = stretch
+  return db`
+    select *
+    from events
+    where store_id = ${storeId} and mode = ${mode} and order_key >= ${from} and order_key < ${before}
+      ${paymentId === undefined ? db`` : db`and payment_id = ${paymentId}`}
+    order by order_key desc`
+}

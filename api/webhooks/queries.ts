@@ -1,0 +1,155 @@
+import type { Db, SqlLike, Tx } from '#shared/db.ts'
+import type { Mode } from '#shared/networks/registry.ts'
+import { SCANNED_MAX, type Stretch } from '../list.ts'
+import type { DeliveriesQuery, DeliveryStatus } from './model.ts'
+
+export type SecretRow = { ciphertext: Uint8Array; createdAt: Date; expiresAt: Date | null }
+
+export type DeliveryRow = {
+  deliveryId: string
+  eventId: string
+  eventType: string
+  paymentId: string | null
+  mode: Mode
+  url: string | null
+  status: DeliveryStatus
+  attemptCount: number
+  nextAttemptAt: Date | null
+  createdAt: Date
+  deliveredAt: Date | null
+}
+
+export type AttemptRow = {
+  at: Date
+  durationMs: number
+  url: string
+  responseStatus: number | null
+  responseBody: string | null
+  error: string | null
+}
+
+/** Attempts shown of one delivery, the latest: 72 hours hold some 85, resends add to them. */
+const ATTEMPTS_MAX = 500
+
+/** The store's URL, with its row locked against other changes of the webhook; payments go on. */
+export async function lockWebhook(tx: Tx, storeId: string): Promise<string | null> {
+  const [row] = await tx<{ webhookUrl: string | null }[]>`
+    select webhook_url from stores where store_id = ${storeId} for no key update`
+  return row?.webhookUrl ?? null
+}
+
+export async function readWebhookUrl(sql: SqlLike, storeId: string): Promise<string | null> {
+  const [row] = await sql<{ webhookUrl: string | null }[]>`
+    select webhook_url from stores where store_id = ${storeId}`
+  return row?.webhookUrl ?? null
+}
+
+export async function setWebhookUrl(tx: Tx, storeId: string, url: string | null): Promise<void> {
+  await tx`update stores set webhook_url = ${url} where store_id = ${storeId}`
+}
+
+/** The secrets that sign, newest first. */
+export async function readActiveSecrets(
+  sql: SqlLike,
+  storeId: string,
+  countMax: number,
+): Promise<SecretRow[]> {
+  return sql`
+    select ciphertext, created_at, expires_at
+    from webhook_secrets
+    where store_id = ${storeId} and (expires_at is null or expires_at > service_now())
+    order by webhook_secret_id desc
+    limit ${countMax}`
+}
+
+export async function insertSecret(
+  tx: Tx,
+  secret: { webhookSecretId: string; storeId: string; ciphertext: Uint8Array },
+): Promise<void> {
+  await tx`
+    insert into webhook_secrets (webhook_secret_id, store_id, ciphertext)
+    values (${secret.webhookSecretId}, ${secret.storeId}, ${secret.ciphertext})`
+}
+
+export async function deleteSecrets(tx: Tx, storeId: string): Promise<void> {
+  await tx`delete from webhook_secrets where store_id = ${storeId}`
+}
+
+/** Ends an overlap that still runs, and begins one for the secret in use. */
+export async function beginOverlap(tx: Tx, storeId: string, overlapHours: number): Promise<void> {
+  await tx`delete from webhook_secrets where store_id = ${storeId} and expires_at is not null`
+  await tx`
+    update webhook_secrets set expires_at = service_now() + make_interval(hours => ${overlapHours})
+    where store_id = ${storeId}`
+}
+
+/** A stretch of a store's deliveries. */
+export async function listDeliveries(
+  db: Db,
+  storeId: string,
+  filter: DeliveriesQuery,
+  stretch: Stretch,
+): Promise<DeliveryRow[]> {
+  const { status, eventType } = filter
+  return db`
+    select delivery_id, event_id, event_type, payment_id, mode, url, status, attempt_count,
+      next_attempt_at, created_at, delivered_at
+    from (${scan(db, storeId, filter, stretch)} limit ${SCANNED_MAX}) d
+    where status = coalesce(${status ?? null}, status) and event_type = coalesce(${eventType ?? null}, event_type)
+    order by delivery_id desc
+    limit ${stretch.limit}`
+}
+
+export async function readDeliveryScanEnd(
+  db: Db,
+  storeId: string,
+  filter: DeliveriesQuery,
+  stretch: Stretch,
+): Promise<string | undefined> {
+  const [row] = await db<{ deliveryId: string }[]>`
+    select delivery_id
+    from (${scan(db, storeId, filter, stretch)} offset ${SCANNED_MAX - 1} limit 1) d`
+  return row?.deliveryId
+}
+
+/** A payment has few, and so has death: both have an index of their own. */
+function scan(db: Db, storeId: string, { status, paymentId }: DeliveriesQuery, stretch: Stretch) {
+  const { mode, from, before } = stretch
+  return db`
+    select *
+    from deliveries
+    where store_id = ${storeId} and mode = ${mode}
+      and delivery_id >= ${from} and delivery_id < ${before}
+      ${status === 'DEAD' ? db`and status = 'DEAD'` : db``}
+      ${
+        paymentId === undefined
+          ? db``
+          : db`and event_id in (select e.event_id from events e where e.payment_id = ${paymentId})`
+      }
+    order by delivery_id desc`
+}
+
+export async function readDelivery(
+  db: Db,
+  storeId: string,
+  modes: readonly Mode[],
+  deliveryId: string,
+): Promise<DeliveryRow | undefined> {
+  const [row] = await db<DeliveryRow[]>`
+    select delivery_id, event_id, event_type, payment_id, mode, url, status, attempt_count,
+      next_attempt_at, created_at, delivered_at
+    from deliveries
+    where delivery_id = ${deliveryId} and store_id = ${storeId} and mode = any (${[...modes]})`
+  return row
+}
+
+/** Oldest first. The caller has made sure that the delivery is its store's. */
+export async function readAttempts(db: Db, deliveryId: string): Promise<AttemptRow[]> {
+  const rows = await db<AttemptRow[]>`
+    select at, duration_ms, url, response_status, response_body, error
+    from attempts
+    where delivery_id = ${deliveryId}
+    order by attempt_number desc
+    limit ${ATTEMPTS_MAX}`
+  return rows.reverse()
+}

@@ -1,0 +1,96 @@
+import type { Db, Tx } from '#shared/db.ts'
+import { EVENTS_CHANNEL } from '#shared/events.ts'
+import type { Mode } from '#shared/networks/registry.ts'
+
+/** Spec section 6: how long a delivery is tried; a seller's resend begins it anew. */
+const WINDOW_HOURS = 72
+
+/** An event that is to be delivered again, with the delivery it has had, if any, and its place in the order. */
+export type PastEvent = { eventId: string; deliveryId: string | null; place: number }
+
+/** Relayed events of a time range, oldest first. The relay makes the deliveries of the others anyway. */
+export async function readPastEvents(
+  tx: Tx,
+  { storeId, mode }: { storeId: string; mode: Mode },
+  range: { from: Date; to: Date; types: readonly string[] | undefined },
+  limit: number,
+): Promise<PastEvent[]> {
+  return tx`
+    select w.event_id, d.delivery_id, w.place
+    from (
+      select event_id, row_number() over (order by sequence)::integer as place
+      from (
+        select event_id, sequence
+        from events
+        where store_id = ${storeId} and mode = ${mode} and sequence is not null
+          and created_at >= ${range.from} and created_at < ${range.to}
+          ${range.types === undefined ? tx`` : tx`and type = any (${[...range.types]})`}
+        order by created_at
+        limit ${limit}
+      ) found
+    ) w
+    left join lateral (
+      select delivery_id from deliveries
+      where event_id = w.event_id
+      order by delivery_id desc
+      limit 1
+    ) d on true
+    order by w.place`
+}
+
+/**
+ * Makes deliveries due at once, with a window of their own, whatever became of them. What a job has in hand stays in its
+ * hand and is sent once more. Locked in id order, as everywhere; microseconds keep the events' order among those due.
+ */
+export async function renewDeliveries(
+  tx: Tx,
+  wanted: readonly { deliveryId: string; place: number }[],
+): Promise<void> {
+  await tx`
+    with wanted as (
+      select * from unnest(
+        ${wanted.map((one) => one.deliveryId)}::text[],
+        ${wanted.map((one) => one.place)}::integer[]
+      ) w (delivery_id, place)
+    ), locked as (
+      select d.delivery_id, w.place
+      from deliveries d
+      join wanted w using (delivery_id)
+      order by d.delivery_id
+      for update of d
+    )
+    update deliveries d set
+      status = 'PENDING',
+      next_attempt_at = service_now() - make_interval(secs => 0.000001 * (${wanted.length}::integer - l.place)),
+      queued_until = '-infinity',
+      deadline_at = greatest(d.deadline_at, service_now() + make_interval(hours => ${WINDOW_HOURS})),
+      delivered_at = null,
+      ended_at = null
+    from locked l
+    where d.delivery_id = l.delivery_id`
+}
+
+/** Makes first deliveries of events from a time when the store had no endpoint. */
+export async function insertLateDeliveries(
+  tx: Tx,
+  url: string,
+  owed: readonly { deliveryId: string; eventId: string; place: number }[],
+): Promise<void> {
+  await tx`
+    insert into deliveries
+      (delivery_id, event_id, store_id, mode, event_type, payment_id, url, next_attempt_at, deadline_at)
+    select o.delivery_id, e.event_id, e.store_id, e.mode, e.type, e.payment_id, ${url},
+      service_now() + make_interval(secs => 0.000001 * o.place),
+      service_now() + make_interval(hours => ${WINDOW_HOURS})
+    from unnest(
+      ${owed.map((one) => one.deliveryId)}::text[],
+      ${owed.map((one) => one.eventId)}::text[],
+      ${owed.map((one) => one.place)}::integer[]
+    ) o (delivery_id, event_id, place)
+    join events e using (event_id)`
+}
+
+/** Wakes the relay, after a commit. */
+export async function wakeRelay(db: Db): Promise<void> {
+  await db`select pg_notify(${EVENTS_CHANNEL}, '')`
+}

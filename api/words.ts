@@ -1,0 +1,59 @@
+import { Type } from '@sinclair/typebox'
+import { fail } from '#shared/errors.ts'
+import { MODES } from '#shared/networks/names.ts'
+
+/** Longest id that is looked at, in characters. */
+const ID_LENGTH_MAX = 200
+
+/** Sorts after every id: where a list's first page begins. */
+export const LAST_ID = '~'
+
+/** A schema of exactly these words. */
+export function oneOf<T extends string>(words: readonly T[]) {
+  return Type.Union(words.map((word) => Type.Literal(word)))
+}
+
+export const ModeWord = oneOf(MODES)
+
+/** A time as it goes out. */
+export const Time = Type.String({ description: 'RFC 3339, UTC' })
+export const TimeOrNull = Type.Union([Time, Type.Null()])
+
+/** Somebody's reference to an object. What has not its shape is unknown, not malformed. */
+export const Reference = Type.String({ maxLength: ID_LENGTH_MAX })
+
+/**
+ * A name that people read: not blank, and without what would break a line or turn its direction (control characters,
+ * line and paragraph separators, bidirectional overrides and isolates).
+ */
+export function displayText(lengthMax: number) {
+  return Type.String({
+    minLength: 1,
+    maxLength: lengthMax,
+    pattern:
+      '^(?=[\\s\\S]*\\S)[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029\\u202a-\\u202e\\u2066-\\u2069]+$',
+    shouldBe: `a text of 1 to ${lengthMax} characters on one line`,
+  })
+}
+
+const RFC3339 = /^(\d{4}-\d{2}-\d{2})T(\d{2}:\d{2}:\d{2})(\.\d{1,9})?(Z|[+-]\d{2}:\d{2})$/
+
+/** Longest time that is looked at, in characters: nanoseconds and an offset. */
+export const TimeInput = Type.String({ maxLength: 35, description: 'RFC 3339 with an offset or Z' })
+
+/** Reads a time of RFC 3339, to the millisecond. Error: invalid_request, naming `param`. */
+export function parseTime(text: string, param: string): Date {
+  const [, date] = RFC3339.exec(text) ?? []
+  const time = new Date(date === undefined ? Number.NaN : text)
+  // JavaScript takes 31 February for 3 March.
+  const isReal =
+    !Number.isNaN(time.getTime()) &&
+    new Date(`${date}T00:00:00Z`).toISOString().startsWith(`${date}`)
+  if (!isReal) {
+    fail('invalid_request', {
+      message: 'This should be a time such as 2026-07-02T15:04:05Z.',
+      param,
+    })
+  }
+  return time
+}
