@@ -3,6 +3,14 @@ import type { Mode } from '#shared/networks/registry.ts'
 import { SIGNING_SECRET_COUNT_MAX } from '#shared/webhook-secret.ts'
 import type { Job, Promotion } from './queue.ts'
 
+/**
+ * For the rest of the transaction plans go by index. The statements below touch some hundred rows of
+ * tables with millions; but a plan is kept, and one made while a table was empty would scan it for ever.
+ */
+export async function preferIndexes(tx: Tx): Promise<void> {
+  await tx`select set_config('enable_seqscan', 'off', true)`
+}
+
 /** A store and mode whose events wait for their sequence. */
 export type Sequence = { storeId: string; mode: Mode; lastSequence: number }
 
@@ -155,7 +163,7 @@ export async function promoteDue(
         )`
       : tx`waiting (store_id) as (select distinct s from unnest(${[...storeIds]}::text[]) s)`
   return tx`
-    with ${stores}, due as (
+    with ${stores}, due as materialized (
       select f.delivery_id
       from waiting w
       join stores s on s.store_id = w.store_id and s.webhook_url is not null
@@ -172,7 +180,7 @@ export async function promoteDue(
       ) f
       where f.queued_until <= service_now()
       limit ${windows.totalCountMax}
-    ), locked as (
+    ), locked as materialized (
       select d.delivery_id
       from due
       join deliveries d using (delivery_id)
@@ -217,11 +225,18 @@ export async function readDeliveries(
       ${jobs.map((job) => job.deliveryId)}::text[],
       ${jobs.map((job) => job.token)}::text[]
     ) j (delivery_id, token)
-    join deliveries d on d.delivery_id = j.delivery_id and d.queued_until = j.token::timestamptz
-    join events e on e.event_id = d.event_id
-    join stores s on s.store_id = d.store_id
-    where d.status = 'PENDING' and s.webhook_url is not null
-      and d.queued_until > service_now() + make_interval(secs => ${leftMs / 1000})`
+    cross join lateral (
+      select * from deliveries d
+      where d.delivery_id = j.delivery_id and d.queued_until = j.token::timestamptz
+        and d.status = 'PENDING'
+        and d.queued_until > service_now() + make_interval(secs => ${leftMs / 1000})
+      -- Kept apart by "offset 0": one look-up by key each, whatever the planner believes.
+      offset 0
+    ) d
+    cross join lateral (select body from events where event_id = d.event_id offset 0) e
+    cross join lateral (
+      select webhook_url from stores where store_id = d.store_id and webhook_url is not null offset 0
+    ) s`
 }
 
 /** A sealed signing secret that is active. */
@@ -266,7 +281,7 @@ export type AttemptRecord = {
  */
 export async function recordAttempts(tx: Tx, records: readonly AttemptRecord[]): Promise<void> {
   await tx`
-    with results as (
+    with results as materialized (
       select * from unnest(
         ${records.map(({ job }) => job.deliveryId)}::text[],
         ${records.map(({ job }) => job.token)}::text[],
@@ -280,7 +295,7 @@ export async function recordAttempts(tx: Tx, records: readonly AttemptRecord[]):
         ${records.map((one) => one.nextAttemptAt)}::timestamptz[]
       ) r (delivery_id, token, url, at, duration_ms, response_status, response_body, error,
         is_success, next_attempt_at)
-    ), locked as (
+    ), locked as materialized (
       select d.delivery_id, d.status = 'PENDING' and d.queued_until = r.token::timestamptz as is_ours
       from deliveries d
       join results r using (delivery_id)
@@ -355,13 +370,31 @@ export async function giveBack(tx: Tx, jobs: readonly Job[], deferMs: number): P
 /** Ends parked deliveries, those of stores without an endpoint, whose window is over. */
 export async function endParked(db: Db, countMax: number): Promise<number> {
   const ended = await db`
-    with parked as (
-      select d.delivery_id
-      from deliveries d
-      join stores s on s.store_id = d.store_id and s.webhook_url is null
-      where d.status = 'PENDING' and d.next_attempt_at <= service_now() and d.deadline_at <= service_now()
+    with recursive waiting (store_id) as (
+      (select store_id from deliveries where status = 'PENDING' order by store_id limit 1)
+      union all
+      select (
+        select d.store_id from deliveries d
+        where d.status = 'PENDING' and d.store_id > w.store_id
+        order by d.store_id
+        limit 1
+      )
+      from waiting w
+      where w.store_id is not null
+    ), parked as materialized (
+      select p.delivery_id
+      from waiting w
+      join stores s on s.store_id = w.store_id and s.webhook_url is null
+      cross join lateral (
+        select d.delivery_id
+        from deliveries d
+        where d.store_id = w.store_id and d.status = 'PENDING' and d.next_attempt_at <= service_now()
+          and d.deadline_at <= service_now()
+        order by d.next_attempt_at
+        limit ${countMax}
+        for update skip locked
+      ) p
       limit ${countMax}
-      for update of d skip locked
     )
     update deliveries d
     set status = 'DEAD', next_attempt_at = null, ended_at = service_now()

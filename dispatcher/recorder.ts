@@ -1,7 +1,13 @@
 import { type Db, isUnavailable, withTransaction } from '#shared/db.ts'
 import type { Log } from '#shared/log.ts'
 import { pause } from './bell.ts'
-import { type AttemptRecord, giveBack, recordAttempts, releaseWaiting } from './queries.ts'
+import {
+  type AttemptRecord,
+  giveBack,
+  preferIndexes,
+  recordAttempts,
+  releaseWaiting,
+} from './queries.ts'
 import { type Job, type Queue, QueueLostError } from './queue.ts'
 import type { ReleaseGate } from './release.ts'
 
@@ -139,6 +145,7 @@ async function write(deps: RecorderDeps, batch: readonly Settlement[]): Promise<
   )
   const releasing = deps.gate.due([...succeeded], deps.monotonicMs())
   const released = await withTransaction(deps.db, async (tx) => {
+    await preferIndexes(tx)
     if (records.length > 0) await recordAttempts(tx, records)
     for (const deferMs of new Set(givenBack.map((one) => one.deferMs))) {
       const jobs = givenBack.filter((one) => one.deferMs === deferMs).map((one) => one.job)

@@ -4,6 +4,7 @@ import {
   insertDeliveries,
   lockSequences,
   numberEvents,
+  preferIndexes,
   promoteDue,
   readUnsequenced,
   type Windows,
@@ -50,6 +51,7 @@ export async function relayEvents(deps: RelayDeps): Promise<Relayed> {
   const wanted = await readUnsequenced(deps.db, RELAY_BATCH_MAX)
   if (wanted.length === 0) return { eventCount: 0, promotedCounts: new Map() }
   return withTransaction(deps.db, async (tx) => {
+    await preferIndexes(tx)
     const locked = await lockSequences(tx, wanted)
     const events = locked.length === 0 ? [] : await numberEvents(tx, locked, RELAY_BATCH_MAX)
     const owed = events
@@ -72,6 +74,7 @@ export async function promoteDeliveries(
   storeIds: readonly string[] | 'all',
 ): Promise<Relayed> {
   return withTransaction(deps.db, async (tx) => {
+    await preferIndexes(tx)
     const promotions = await promoteDue(tx, storeIds, windowsOf(deps))
     await deps.queue.send(tx, promotions)
     return { eventCount: 0, promotedCounts: countByStore(promotions) }

@@ -1,0 +1,135 @@
+import { spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { mkdtempSync } from 'node:fs'
+import { cpus, tmpdir, totalmem } from 'node:os'
+import { join } from 'node:path'
+import process from 'node:process'
+import { fileURLToPath } from 'node:url'
+import { closeDb, openDb } from '#shared/db.ts'
+import { silentLog } from '#shared/log.ts'
+import { migrate } from '#shared/migrate.ts'
+import { startPostgres } from '#shared/start/postgres.ts'
+import type { Bench, BenchContext, Figure } from './bench.ts'
+import * as deliver from './deliver.ts'
+import * as fair from './fair.ts'
+import * as wake from './wake.ts'
+
+/** `bun run bench [name]`: measures and prints a table and JSON. Ratios of one run, never timed tests. */
+const BENCHES: readonly Bench[] = [deliver, wake, fair]
+
+const CLOSE_TIMEOUT_MS = 1_000
+const SPAWN_TIMEOUT_MS = 20_000
+
+const wanted = process.argv.slice(2)
+const unknown = wanted.find((name) => !BENCHES.some((bench) => bench.name === name))
+if (unknown !== undefined) {
+  process.stderr.write(`no bench ${unknown}: ${BENCHES.map((bench) => bench.name).join(', ')}\n`)
+  process.exit(2)
+}
+
+const postgres = await startPostgres({
+  dataDirectory: join(mkdtempSync(join(tmpdir(), 'stablecoin-payments-bench-')), 'data'),
+  log: silentLog,
+  temporary: true,
+})
+const results: { bench: string; figures: Figure[] }[] = []
+try {
+  for (const bench of BENCHES) {
+    if (wanted.length > 0 && !wanted.includes(bench.name)) continue
+    process.stdout.write(`\n${bench.name}\n`)
+    const figures = await runBench(bench)
+    for (const figure of figures) process.stdout.write(`  ${lineOf(figure)}\n`)
+    results.push({ bench: bench.name, figures })
+  }
+  const report = { machine: describeMachine(), postgres: await describePostgres(), results }
+  process.stdout.write(`\n${JSON.stringify(report)}\n`)
+} finally {
+  await postgres.stop()
+}
+process.exit(0)
+
+async function runBench(bench: Bench): Promise<Figure[]> {
+  const cleanUps: (() => unknown)[] = []
+  const context: BenchContext = {
+    defer: (cleanUp) => cleanUps.push(cleanUp),
+    async database() {
+      const name = `bench_${randomBytes(6).toString('hex')}`
+      const admin = openDb({ url: postgres.url, applicationName: 'bench-admin', unbounded: true })
+      await admin`create database ${admin(name)}`
+      const url = new URL(postgres.url)
+      url.pathname = `/${name}`
+      await migrate(url.href, { log: silentLog })
+      const db = openDb({ url: url.href, applicationName: 'bench' })
+      cleanUps.push(async () => {
+        await closeDb(db, CLOSE_TIMEOUT_MS)
+        await admin`drop database ${admin(name)} with (force)`
+        await closeDb(admin, CLOSE_TIMEOUT_MS)
+      })
+      return { url: url.href, db }
+    },
+    async spawn(module, ...args) {
+      const child = startModule(module, args)
+      cleanUps.push(() => child.kill('SIGKILL'))
+      return { line: await firstLine(child), kill: () => child.kill('SIGKILL') }
+    },
+  }
+  try {
+    return await bench.run(context)
+  } finally {
+    for (const cleanUp of cleanUps.reverse()) await cleanUp()
+  }
+}
+
+function startModule(module: string, args: readonly string[]) {
+  const path = fileURLToPath(new URL(module, import.meta.url))
+  const runtime = 'Deno' in globalThis ? ['run', '-A'] : []
+  return spawn(process.execPath, [...runtime, path, ...args], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+}
+
+function firstLine(child: ReturnType<typeof startModule>): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(reject, SPAWN_TIMEOUT_MS, new Error('a bench process did not start'))
+    let text = ''
+    child.stdout.on('data', (piece: Buffer) => {
+      text += piece.toString()
+      const end = text.indexOf('\n')
+      if (end < 0) return
+      clearTimeout(timer)
+      resolve(text.slice(0, end))
+    })
+  })
+}
+
+function lineOf({ what, value, unit, beside, ratio, goal, isReached }: Figure): string {
+  const numbers = [`${what}: ${round(value)} ${unit}`]
+  if (beside) numbers.push(`${beside.what}: ${round(beside.value)} ${unit}`)
+  if (ratio !== undefined) numbers.push(`ratio ${ratio.toFixed(2)}`)
+  return `${numbers.join(' | ')} | to reach ${goal}: ${isReached ? 'yes' : 'NO'}`
+}
+
+function round(value: number): string {
+  return value >= 100 ? String(Math.round(value)) : value.toFixed(2)
+}
+
+function describeMachine() {
+  const runtime = process.versions['bun'] ?? process.versions['deno'] ?? process.version
+  return {
+    cpu: cpus()[0]?.model,
+    cores: cpus().length,
+    memoryGiB: Math.round(totalmem() / 2 ** 30),
+    runtime,
+  }
+}
+
+async function describePostgres(): Promise<Record<string, string>> {
+  const db = openDb({ url: postgres.url, applicationName: 'bench-settings', poolSizeMax: 1 })
+  const rows = await db<{ name: string; setting: string }[]>`
+    select name, setting from pg_settings
+    where name in ('server_version', 'shared_buffers', 'fsync', 'synchronous_commit', 'full_page_writes',
+      'max_connections', 'wal_level')
+    order by name`
+  await closeDb(db, CLOSE_TIMEOUT_MS)
+  return Object.fromEntries(rows.map((row) => [row.name, row.setting]))
+}
