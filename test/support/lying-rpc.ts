@@ -42,6 +42,8 @@ export type LyingRpc = {
   /** Bodies of HTTP requests seen so far. */
   requests(): readonly string[]
   socketCount(): number
+  /** Subscriptions asked for so far. */
+  subscriptionCount(): number
   /** TCP connections open now, websockets and half-open ones included. */
   connectionCount(): number
   /** Cuts every connection, old ones included. */
@@ -106,7 +108,10 @@ export async function startLyingRpc(truth: { httpUrl: string; wsUrl: string }): 
   }
   const onSocket = (socket: WireSocket) => {
     sockets.add(socket)
-    const stop = relay(socket, truth.wsUrl, () => lies, answerText)
+    const onSubscribe = () => {
+      calls['eth_subscribe'] = (calls['eth_subscribe'] ?? 0) + 1
+    }
+    const stop = relay(socket, truth.wsUrl, { liesNow: () => lies, answerText, onSubscribe })
     socket.onClose = () => {
       sockets.delete(socket)
       stop()
@@ -122,6 +127,7 @@ export async function startLyingRpc(truth: { httpUrl: string; wsUrl: string }): 
     calls: () => ({ ...calls }),
     requests: () => requests,
     socketCount: () => sockets.size,
+    subscriptionCount: () => calls['eth_subscribe'] ?? 0,
     connectionCount: wire.connectionCount,
     cut: wire.cutAll,
     blackHole: wire.blackHole,
@@ -133,8 +139,11 @@ export async function startLyingRpc(truth: { httpUrl: string; wsUrl: string }): 
 function relay(
   socket: WireSocket,
   wsUrl: string,
-  liesNow: () => Lies,
-  answerText: (text: string) => Promise<WireAnswer>,
+  node: {
+    liesNow(): Lies
+    answerText(text: string): Promise<WireAnswer>
+    onSubscribe(): void
+  },
 ): () => void {
   const upstream = new WebSocket(wsUrl)
   const waiting: string[] = []
@@ -143,16 +152,17 @@ function relay(
   })
   upstream.addEventListener('message', ({ data }) => {
     const isNotification = String(data).includes('eth_subscription')
-    if (!isNotification || !liesNow().droppedNotifications) socket.send(String(data))
+    if (!isNotification || !node.liesNow().droppedNotifications) socket.send(String(data))
   })
   upstream.addEventListener('close', () => socket.close())
   socket.onText = (text) => {
-    if (/"eth_(un)?subscribe"/.test(text)) {
+    if (/"eth_(un)?subscribe"/.test(text) && !node.liesNow().missingMethods?.length) {
+      if (text.includes('"eth_subscribe"')) node.onSubscribe()
       if (upstream.readyState === WebSocket.OPEN) upstream.send(text)
       else waiting.push(text)
       return
     }
-    answerText(text).then(
+    node.answerText(text).then(
       (answer) => {
         if (answer === 'reset') socket.reset()
         else if (answer !== 'hang') socket.send(answer.body)
