@@ -49,7 +49,9 @@ export async function resendDelivery(
 ) {
   await readOne(deps, storeId, [mode], deliveryId)
   requireUrl(await readWebhookUrl(deps.db, storeId))
-  await withTransaction(deps.db, (tx) => renewDeliveries(tx, [{ deliveryId, place: 1 }]))
+  await withTransaction(deps.db, (tx) =>
+    renewDeliveries(tx, [{ deliveryId, place: 1 }], { placeCount: 1 }),
+  )
   rouseRelay(deps)
   return readOne(deps, storeId, [mode], deliveryId)
 }
@@ -80,18 +82,15 @@ export async function replayEvents(
         param: 'to',
       })
     }
-    await renewDeliveries(
-      tx,
-      events.flatMap(({ deliveryId, place }) =>
-        deliveryId === null ? [] : [{ deliveryId, place }],
-      ),
+    const order = { placeCount: events.length }
+    const again = events.flatMap(({ deliveryId, place }) =>
+      deliveryId === undefined ? [] : [{ deliveryId, place }],
     )
-    const owed = events.filter((event) => event.deliveryId === null)
-    await insertLateDeliveries(
-      tx,
-      url,
-      owed.map(({ eventId, place }) => ({ deliveryId: newId('dlv'), eventId, place })),
+    const owed = events.flatMap(({ eventId, deliveryId, place }) =>
+      deliveryId === undefined ? [{ deliveryId: newId('dlv'), eventId, place }] : [],
     )
+    await renewDeliveries(tx, again, order)
+    await insertLateDeliveries(tx, url, owed, order)
     return events.length
   })
   rouseRelay(deps)

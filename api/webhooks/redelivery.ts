@@ -5,46 +5,53 @@ import type { Mode } from '#shared/networks/registry.ts'
 /** Spec section 6: how long a delivery is tried; a seller's resend begins it anew. */
 const WINDOW_HOURS = 72
 
-/** An event that is to be delivered again, with the delivery it has had, if any, and its place in the order. */
-export type PastEvent = { eventId: string; deliveryId: string | null; place: number }
+/** An event that is to be delivered again: the delivery it has had, if any, and its place in the order, from 1. */
+export type PastEvent = { eventId: string; deliveryId: string | undefined; place: number }
 
-/** Relayed events of a time range, oldest first. The relay makes the deliveries of the others anyway. */
+/** Relayed events of a time range in the order of their sequence. The relay makes the deliveries of the others anyway. */
 export async function readPastEvents(
   tx: Tx,
   { storeId, mode }: { storeId: string; mode: Mode },
   range: { from: Date; to: Date; types: readonly string[] | undefined },
   limit: number,
 ): Promise<PastEvent[]> {
-  return tx`
-    select w.event_id, d.delivery_id, w.place
+  const events = await tx<{ eventId: string }[]>`
+    select event_id
     from (
-      select event_id, row_number() over (order by sequence)::integer as place
-      from (
-        select event_id, sequence
-        from events
-        where store_id = ${storeId} and mode = ${mode} and sequence is not null
-          and created_at >= ${range.from} and created_at < ${range.to}
-          ${range.types === undefined ? tx`` : tx`and type = any (${[...range.types]})`}
-        order by created_at
-        limit ${limit}
-      ) found
-    ) w
-    left join lateral (
-      select delivery_id from deliveries
-      where event_id = w.event_id
-      order by delivery_id desc
-      limit 1
-    ) d on true
-    order by w.place`
+      select event_id, sequence
+      from events
+      where store_id = ${storeId} and mode = ${mode} and sequence is not null
+        and created_at >= ${range.from} and created_at < ${range.to}
+        ${range.types === undefined ? tx`` : tx`and type = any (${[...range.types]})`}
+      order by created_at
+      limit ${limit}
+    ) found
+    order by sequence`
+  // A question of its own: asked for one event at a time, it may read every delivery for each.
+  const deliveries = await tx<{ eventId: string; deliveryId: string }[]>`
+    select event_id, max(delivery_id) as delivery_id
+    from deliveries
+    where event_id = any (${events.map(({ eventId }) => eventId)})
+    group by event_id`
+  const latest = new Map(deliveries.map(({ eventId, deliveryId }) => [eventId, deliveryId]))
+  return events.map(({ eventId }, index) => ({
+    eventId,
+    deliveryId: latest.get(eventId),
+    place: index + 1,
+  }))
 }
+
+/** Places in an order: which, and of how many. The last one is due now, those before it microseconds earlier. */
+type Order = { placeCount: number }
 
 /**
  * Makes deliveries due at once, with a window of their own, whatever became of them. What a job has in hand stays in its
- * hand and is sent once more. Locked in id order, as everywhere; microseconds keep the events' order among those due.
+ * hand and is sent once more. Locked in id order, as everywhere.
  */
 export async function renewDeliveries(
   tx: Tx,
   wanted: readonly { deliveryId: string; place: number }[],
+  { placeCount }: Order,
 ): Promise<void> {
   await tx`
     with wanted as (
@@ -61,7 +68,7 @@ export async function renewDeliveries(
     )
     update deliveries d set
       status = 'PENDING',
-      next_attempt_at = service_now() - make_interval(secs => 0.000001 * (${wanted.length}::integer - l.place)),
+      next_attempt_at = service_now() - make_interval(secs => 0.000001 * (${placeCount}::integer - l.place)),
       queued_until = '-infinity',
       deadline_at = greatest(d.deadline_at, service_now() + make_interval(hours => ${WINDOW_HOURS})),
       delivered_at = null,
@@ -75,12 +82,13 @@ export async function insertLateDeliveries(
   tx: Tx,
   url: string,
   owed: readonly { deliveryId: string; eventId: string; place: number }[],
+  { placeCount }: Order,
 ): Promise<void> {
   await tx`
     insert into deliveries
       (delivery_id, event_id, store_id, mode, event_type, payment_id, url, next_attempt_at, deadline_at)
     select o.delivery_id, e.event_id, e.store_id, e.mode, e.type, e.payment_id, ${url},
-      service_now() + make_interval(secs => 0.000001 * o.place),
+      service_now() - make_interval(secs => 0.000001 * (${placeCount}::integer - o.place)),
       service_now() + make_interval(hours => ${WINDOW_HOURS})
     from unnest(
       ${owed.map((one) => one.deliveryId)}::text[],
