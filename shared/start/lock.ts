@@ -1,7 +1,7 @@
 import { link, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import process from 'node:process'
-import { finish } from '#shared/start/postgres-binaries.ts'
+import { isRunning, readProcess } from '#shared/start/process-identity.ts'
 
 /** Somebody else runs on the data directory. */
 export class DirectoryInUse extends Error {
@@ -20,7 +20,7 @@ const ATTEMPTS_MAX = 5
  */
 export async function lockDirectory(directory: string): Promise<Lock> {
   const path = join(directory, LOCK_FILE)
-  const own = `${process.pid} ${await birthOf(process.pid)}`
+  const own = `${process.pid} ${(await readProcess(process.pid))?.birth}`
   const draft = `${path}.${process.pid}`
   await writeFile(draft, own)
   try {
@@ -59,10 +59,9 @@ async function removeStale(path: string, aside: string, directory: string): Prom
 }
 
 async function assertGone(holder: string, directory: string): Promise<void> {
-  const [pidText = '', ...birth] = holder.split(' ')
+  const [pidText, birth = ''] = holder.split(' ')
   const pid = Number(pidText)
-  if (!Number.isSafeInteger(pid) || pid < 1) return
-  if ((await birthOf(pid)) !== birth.join(' ')) return
+  if (!Number.isSafeInteger(pid) || pid < 1 || !(await isRunning({ pid, birth }))) return
   throw new DirectoryInUse(
     `this is already running on ${directory} (process ${pid}): use that one, or stop it first`,
   )
@@ -71,22 +70,4 @@ async function assertGone(holder: string, directory: string): Promise<void> {
 async function releaseOwn(path: string, own: string): Promise<void> {
   const holder = await readFile(path, 'utf8').catch(() => undefined)
   if (holder === own) await rm(path, { force: true })
-}
-
-/** When a process was born, in the system's own words: tells it from a later one of the same number. `gone` without one. */
-async function birthOf(pid: number): Promise<string> {
-  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined)
-  if (stat !== undefined) {
-    // Field 22 of proc(5), counted after the name, which may hold spaces and brackets; field 3 is the state, Z is dead.
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-    return fields[0] === 'Z' ? 'gone' : `${await bootId()}/${fields[19]}`
-  }
-  if (process.platform === 'linux') return 'gone'
-  const { code, output } = await finish('ps', ['-o', 'lstart=', '-p', String(pid)], undefined)
-  return code === 0 && output !== '' ? output.replaceAll(/\s+/g, '_') : 'gone'
-}
-
-async function bootId(): Promise<string> {
-  const text = await readFile('/proc/sys/kernel/random/boot_id', 'utf8').catch(() => '')
-  return text.trim()
 }

@@ -2,6 +2,7 @@ import { relative, resolve } from 'node:path'
 import process from 'node:process'
 import { ConfigError } from '#shared/config.ts'
 import { DirectoryInUse } from '#shared/start/lock.ts'
+import { findStarters, isRunning } from '#shared/start/process-identity.ts'
 import { createScreen } from '#shared/start/screen.ts'
 import { type StackFacts, Stopped, startStack } from '#shared/start/stack.ts'
 
@@ -14,7 +15,7 @@ const SECOND_SIGNAL_AFTER_MS = 500
 /** Milliseconds for everything to end; what is left then is ended by the watchers when this process has gone. */
 const STOP_TIMEOUT_MS = 4_700
 /** Milliseconds between two looks whether whoever started us is still there. */
-const PARENT_POLL_MS = 1_000
+const STARTERS_POLL_MS = 1_000
 
 const directory = resolve('.data')
 const isTerminal = process.stdout.isTTY === true
@@ -37,7 +38,7 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     stop(0, 'stopping …')
   })
 }
-watchStarter()
+void watchStarters()
 void stack.hopeless.then(() =>
   stop(CONFIG_EXIT_CODE, 'a process cannot run with this configuration'),
 )
@@ -66,14 +67,18 @@ function stop(exitCode: number, reason: string): void {
   )
 }
 
-/** `bun start` runs us through a shell: when that one was killed, nobody could end us any more. */
-function watchStarter(): void {
+/** Under `bun start` we end with whoever runs the script: a killed one cannot tell us to. */
+async function watchStarters(): Promise<void> {
   if (process.env['npm_lifecycle_event'] !== 'start') return
-  const starter = process.ppid
-  const timer = setInterval(() => {
-    if (process.ppid !== starter) stop(0, 'whoever started this has gone: stopping …')
-  }, PARENT_POLL_MS)
-  timer.unref()
+  // Each runner of scripts names itself here, unless another one above it already has.
+  const isUnderNpm = process.env['npm_config_user_agent']?.startsWith('npm/') === true
+  const starters = await findStarters(process.ppid, { isUnderNpm })
+  const look = async () => {
+    const areThere = await Promise.all(starters.map(isRunning))
+    if (areThere.includes(false)) stop(0, 'whoever started this has gone: stopping …')
+    else setTimeout(look, STARTERS_POLL_MS).unref()
+  }
+  await look()
 }
 
 function show({ settings, seller, networkFaults }: StackFacts): void {

@@ -21,7 +21,7 @@ const FRAME_MS = 120
 const FRAMES = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏']
 const ERASE_LINE = '\r\u001b[2K'
 /** Columns of a step's title. */
-const TITLE_WIDTH = 22
+const TITLE_WIDTH = 26
 
 export function createScreen({ write, isTerminal, hasColor, nowMs }: ScreenOptions): Screen {
   const underWay = new Map<string, number>()
