@@ -9,6 +9,7 @@ import type { DoorSettings } from '#shared/payments/effects.ts'
 import { createBell, pause } from './bell.ts'
 import { createSecretOpener, type Prepared } from './deliver.ts'
 import { closeWindows, releaseSlots } from './expire.ts'
+import { createHands } from './hands.ts'
 import { createLanes } from './lanes.ts'
 import { createNumbers } from './numbers.ts'
 import { ATTEMPT_TIMEOUT_MS, createPoster } from './post.ts'
@@ -188,6 +189,7 @@ function assemble(deps: DispatcherDeps, timing: Timing) {
   /** Stores with more due than their window showed. */
   const backlogged = new Set<string>()
   const toRefill = new Set<string>()
+  const hands = createHands(timing.queuedForMs, deps.monotonicMs)
   const queue = createQueuePort({
     open: () =>
       openQueue({
@@ -203,7 +205,10 @@ function assemble(deps: DispatcherDeps, timing: Timing) {
     queue,
     gate: createReleaseGate(),
     onWritten(storeIds, released) {
-      for (const storeId of storeIds) if (backlogged.has(storeId)) toRefill.add(storeId)
+      for (const storeId of storeIds) {
+        hands.add(storeId, -1)
+        if (backlogged.has(storeId)) toRefill.add(storeId)
+      }
       for (const storeId of released) toRefill.add(storeId)
       if (toRefill.size > 0) bells.refill.ring()
       if (pump.hasRoom()) bells.pump.ring()
@@ -224,12 +229,19 @@ function assemble(deps: DispatcherDeps, timing: Timing) {
     db: deps.db,
     queue,
     queuedForMs: timing.queuedForMs,
+    roomOf: (storeId: string) =>
+      backlogged.has(storeId) || lanes.isSlow(storeId)
+        ? 0
+        : STORE_WINDOW_MAX - hands.countOf(storeId),
     slowStoreIds: lanes.slowKeys,
     wideStoreIds: () => [...backlogged],
   }
   function noteBacklog({ promotedCounts, eventCount }: Relayed): void {
     for (const [storeId, count] of promotedCounts) {
-      if (count >= STORE_WINDOW_MAX && !lanes.isSlow(storeId)) backlogged.add(storeId)
+      hands.add(storeId, count)
+      if (hands.countOf(storeId) >= STORE_WINDOW_MAX && !lanes.isSlow(storeId)) {
+        backlogged.add(storeId)
+      }
     }
     numbers.relayed(eventCount)
     if (promotedCounts.size > 0) bells.pump.ring()

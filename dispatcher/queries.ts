@@ -99,23 +99,37 @@ export async function numberEvents(
     returning e.event_id, e.store_id, e.mode, e.type, e.payment_id, e.sequence, s.webhook_url`
 }
 
-/** Makes the deliveries of events, due at once and until so many hours after their event. */
+/** A delivery to be made, and whether it goes into the queue at once. */
+export type OwedDelivery = SequencedEvent & { deliveryId: string; isQueued: boolean }
+
+/**
+ * Makes the deliveries of events, due at once and until so long after their event; answers what the
+ * jobs say of those that go into the queue at once.
+ */
 export async function insertDeliveries(
   tx: Tx,
-  owed: readonly (SequencedEvent & { deliveryId: string })[],
-  windowMs: number,
-): Promise<void> {
-  await tx`
-    insert into deliveries
-      (delivery_id, event_id, store_id, mode, event_type, payment_id, url, next_attempt_at, deadline_at)
+  owed: readonly OwedDelivery[],
+  times: { windowMs: number; queuedForMs: number },
+): Promise<(Promotion & { storeId: string })[]> {
+  const made = await tx<(Promotion & { storeId: string; isQueued: boolean })[]>`
+    insert into deliveries (delivery_id, event_id, store_id, mode, event_type, payment_id, url,
+      next_attempt_at, deadline_at, queued_until)
     select o.delivery_id, e.event_id, e.store_id, e.mode, e.type, e.payment_id, o.url, service_now(),
-      e.created_at + make_interval(secs => ${windowMs / 1000})
+      e.created_at + make_interval(secs => ${times.windowMs / 1000}),
+      case
+        when o.is_queued then service_now() + make_interval(secs => ${times.queuedForMs / 1000})
+        else '-infinity'
+      end
     from unnest(
       ${owed.map((one) => one.deliveryId)}::text[],
       ${owed.map((one) => one.eventId)}::text[],
-      ${owed.map((one) => one.webhookUrl)}::text[]
-    ) o (delivery_id, event_id, url)
-    join events e using (event_id)`
+      ${owed.map((one) => one.webhookUrl)}::text[],
+      ${owed.map((one) => one.isQueued)}::boolean[]
+    ) o (delivery_id, event_id, url, is_queued)
+    join events e using (event_id)
+    returning delivery_id, store_id, queued_until::text as token,
+      queued_until > service_now() as is_queued`
+  return made.filter((one) => one.isQueued)
 }
 
 /** How far into each store's due deliveries a promotion looks. */

@@ -51,8 +51,8 @@ export type RecorderDeps = {
   readonly gate: ReleaseGate
   readonly log: Log
   readonly monotonicMs: () => number
-  /** Called after each commit with the stores whose deliveries it touched, and those released. */
-  readonly onWritten: (storeIds: ReadonlySet<string>, released: readonly string[]) => void
+  /** Called after each commit with the store of each attempt in it, and the stores released. */
+  readonly onWritten: (storeIds: readonly string[], released: readonly string[]) => void
 }
 
 /** Makes a recorder; it writes as soon as something is added. */
@@ -139,7 +139,7 @@ async function write(deps: RecorderDeps, batch: readonly Settlement[]): Promise<
   const attempted = batch.filter((one) => one.kind === 'attempted')
   const records = attempted.map((one) => one.record)
   const givenBack = batch.filter((one) => one.kind === 'given-back')
-  const storeIds = new Set(attempted.map((one) => one.storeId))
+  const storeIds = attempted.map((one) => one.storeId)
   const succeeded = new Set(
     attempted.filter((one) => one.record.isSuccess).map((one) => one.storeId),
   )

@@ -4,9 +4,11 @@ import {
   insertDeliveries,
   lockSequences,
   numberEvents,
+  type OwedDelivery,
   preferIndexes,
   promoteDue,
   readUnsequenced,
+  type SequencedEvent,
   type Windows,
 } from './queries.ts'
 import type { Queue } from './queue.ts'
@@ -30,6 +32,8 @@ export type RelayDeps = {
   readonly queue: Queue
   /** How long a promoted delivery is left to its job, in milliseconds. */
   readonly queuedForMs: number
+  /** How many deliveries of a store may go into the queue without a look at what it has waiting. */
+  readonly roomOf: (storeId: string) => number
   /** Stores whose endpoint does not answer in time, as far as this process knows. */
   readonly slowStoreIds: () => readonly string[]
   /** Stores that had a whole window due when it was last looked, and whose endpoint answers. */
@@ -54,18 +58,36 @@ export async function relayEvents(deps: RelayDeps): Promise<Relayed> {
     await preferIndexes(tx)
     const locked = await lockSequences(tx, wanted)
     const events = locked.length === 0 ? [] : await numberEvents(tx, locked, RELAY_BATCH_MAX)
-    const owed = events
-      .filter((event) => event.webhookUrl !== null)
-      // Ids sort by time made: in the order of the sequence they list like it.
-      .sort((one, other) => one.sequence - other.sequence)
-      .map((event) => ({ ...event, deliveryId: newId('dlv') }))
+    const owed = planDeliveries(deps, events)
     if (owed.length === 0) return { eventCount: events.length, promotedCounts: new Map() }
-    await insertDeliveries(tx, owed, RETRY_WINDOW_MS)
-    const storeIds = [...new Set(owed.map((one) => one.storeId))]
-    const promotions = await promoteDue(tx, storeIds, windowsOf(deps))
+    const times = { windowMs: RETRY_WINDOW_MS, queuedForMs: deps.queuedForMs }
+    const queued = await insertDeliveries(tx, owed, times)
+    const held = new Set(owed.filter((one) => !one.isQueued).map((one) => one.storeId))
+    const promoted = held.size === 0 ? [] : await promoteDue(tx, [...held], windowsOf(deps))
+    const promotions = [...queued, ...promoted]
     await deps.queue.send(tx, promotions)
     return { eventCount: events.length, promotedCounts: countByStore(promotions) }
   })
+}
+
+/**
+ * One delivery for each event of a store with an endpoint. It goes into the queue at once while its
+ * store has room in hand; else it waits for the promotion, which looks at what the store has waiting.
+ */
+function planDeliveries(deps: RelayDeps, events: readonly SequencedEvent[]): OwedDelivery[] {
+  const taken = new Map<string, number>()
+  return (
+    events
+      .filter((event) => event.webhookUrl !== null)
+      // Ids sort by time made: in the order of the sequence they list like it.
+      .sort((one, other) => one.sequence - other.sequence)
+      .map((event) => {
+        const count = (taken.get(event.storeId) ?? 0) + 1
+        taken.set(event.storeId, count)
+        const isQueued = count <= deps.roomOf(event.storeId)
+        return { ...event, deliveryId: newId('dlv'), isQueued }
+      })
+  )
 }
 
 /** Queues what is due: of the given stores, or of every store that has deliveries pending. */
