@@ -121,7 +121,7 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
     children.set(name, child)
     const isUp =
       name === 'api'
-        ? async () => (await fetch(`${apiUrl}/readyz`)).status === 200
+        ? async () => (await fetch(`${apiUrl}/readyz`, { signal: AbortSignal.timeout(1_000) })).ok
         : () => /"message":"(started|leads)"/.test(child.output())
     await until(isUp, { what: `${name} is up: ${child.output()}`, timeoutMs: START_TIMEOUT_MS })
   }
