@@ -1,5 +1,4 @@
-import type { Db, Tx } from '#shared/db.ts'
-import { EVENTS_CHANNEL } from '#shared/events.ts'
+import type { Tx } from '#shared/db.ts'
 import type { Mode } from '#shared/networks/registry.ts'
 
 /** Spec section 6: how long a delivery is tried; a seller's resend begins it anew. */
@@ -96,9 +95,4 @@ export async function insertLateDeliveries(
       ${owed.map((one) => one.place)}::integer[]
     ) o (delivery_id, event_id, place)
     join events e using (event_id)`
-}
-
-/** Wakes the relay, after a commit. */
-export async function wakeRelay(db: Db): Promise<void> {
-  await db`select pg_notify(${EVENTS_CHANNEL}, '')`
 }

@@ -5,6 +5,7 @@ import { type EventDraft, eventBody, insertEvent } from '#shared/events.ts'
 import { newId } from '#shared/ids.ts'
 import { checkWebhookUrl, hostOf } from '#shared/outbound-address.ts'
 import { resolveOutbound } from '#shared/outbound-resolve.ts'
+import { announceEvents } from '#shared/wake.ts'
 import {
   openWebhookSecret,
   SIGNING_SECRET_COUNT_MAX,
@@ -22,7 +23,6 @@ import {
   readWebhookUrl,
   setWebhookUrl,
 } from './queries.ts'
-import { wakeRelay } from './redelivery.ts'
 
 /** Contract section 2. */
 const OVERLAP_HOURS = 24
@@ -116,7 +116,7 @@ export function requireUrl(url: string | null): string {
 
 /** Wakes the relay without making the caller wait; should it fail, the relay finds the rows at its next poll. */
 export function rouseRelay(deps: ApiDeps): void {
-  wakeRelay(deps.db).catch((error: unknown) => {
+  announceEvents(deps.db).catch((error: unknown) => {
     deps.log.debug('a wake-up was not sent', { cause: error })
   })
 }
