@@ -12,6 +12,8 @@ import {
 /** Contracts of the local chain's tokens. */
 export type LocalTokens = { usdc: string; usdt: string; usdc18: string }
 
+/** Networks of the table that are played on the local chain, all in test mode. */
+export const LOCAL_NETWORKS = ['base', 'ethereum', 'bnb'] as const
 export const LOCAL_CHAIN_ID = 31_337
 /** Seconds between blocks: slow enough to see confirmations come, fast enough not to wait for them. */
 export const LOCAL_BLOCK_TIME_SECONDS = 2
@@ -68,7 +70,7 @@ export function localNetworks(
     confirmations: CONFIRMATIONS,
     blockTimeMs: LOCAL_BLOCK_TIME_SECONDS * 1000,
   }
-  const local: Record<string, object> = {
+  const local: Record<(typeof LOCAL_NETWORKS)[number], object> = {
     base: { ...row, tokens: { usdc: { contract: tokens.usdc, decimals: 6 } } },
     ethereum: { ...row, tokens: { usdt: { contract: tokens.usdt, decimals: 6 } } },
     bnb: { ...row, tokens: { usdc: { contract: tokens.usdc18, decimals: 18 } } },

@@ -1,89 +1,129 @@
-import { Buffer } from 'node:buffer'
+import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
-import { createKeyring, hashSecret, maskKey, newSecret } from '#shared/crypto.ts'
-import { type Db, withTransaction } from '#shared/db.ts'
-import { newId } from '#shared/ids.ts'
 import { readIfThere, writePrivate } from '#shared/start/private-files.ts'
-import type { Settings } from '#shared/start/settings.ts'
 import { DEV_ACCOUNTS } from '#shared/start/tokens/token.ts'
-import { sealWebhookSecret } from '#shared/webhook-secret.ts'
 
+/** The seller that `bun start` signs up, with what a person may want to use: kept, since keys are shown once. */
 export type DemoSeller = {
+  email: string
+  password: string
   storeId: string
   publishableKey: string
   secretKey: string
   webhookSecret: string
   products: { priceId: string; name: string; amountCents: number }[]
 }
+
+type Target = {
+  /** Where the API listens. */
+  apiUrl: string
+  /** Where the seller wants to be told. */
+  webhookUrl: string
+}
+
+const DEMO_FILE = 'demo.json'
+const PASSWORD_BYTES = 18
+const CALL_TIMEOUT_MS = 10_000
+/** Child m/44'/60'/1'/0 of Anvil's well-known test mnemonic: everybody can spend what arrives there. */
 const XPUB =
   'xpub6EFHUEbYV13535ChA9yg5xZTWowwFCmFoWnhLbwkd91xHoirGu89GTZwBSUBnBpFeY5EV2cgof8yuyDnkeGALcD8DgGYJSiQfkxKpunWTX1'
+/** Both kinds of wallet: one address for each payment, and one for all of them. */
+const WALLETS = [
+  { network: 'base', xpub: XPUB },
+  { network: 'ethereum', address: DEV_ACCOUNTS[9] },
+  { network: 'bnb', address: DEV_ACCOUNTS[9] },
+]
 const PRODUCTS = [
-  { name: 'Coffee beans', amountCents: 1250 },
-  { name: 'Ceramic mug', amountCents: 2400 },
-  { name: 'Grinder', amountCents: 18_900 },
+  { name: 'Coffee beans', amountCents: 1_250 },
+  { name: 'Ceramic mug', amountCents: 2_400 },
+  { name: 'Hand grinder', amountCents: 18_900 },
 ]
 
-/** The seller of the first start, again; made when the database does not know it. */
-export async function keepDemoSeller(options: {
-  db: Db
-  directory: string
-  settings: Settings
-  encryptionKey: string
-}): Promise<DemoSeller> {
-  const { db, directory, settings, encryptionKey } = options
-  const path = join(directory, 'demo.json')
+/**
+ * The seller of an earlier start, told where the shop is now; or a new one when the database does not know it. All through the
+ * API, as any seller would. Throws what the API says.
+ */
+export async function keepDemoSeller(directory: string, target: Target): Promise<DemoSeller> {
+  const path = join(directory, DEMO_FILE)
   const kept = await readIfThere(path)
-  const url = `${settings.shop.url}/webhook`
-  if (kept !== undefined) {
-    const seller = JSON.parse(kept) as DemoSeller
-    const rows = await db`
-      update stores set webhook_url = ${url} where store_id = ${seller.storeId} returning 1`
-    if (rows.length === 1) return seller
-  }
-  const seller = await seedDemo(db, {
-    encryptionKey: new Uint8Array(Buffer.from(encryptionKey, 'base64')),
-    shopUrl: settings.shop.url,
-  })
+  const known = kept === undefined ? undefined : (JSON.parse(kept) as DemoSeller)
+  const seller = (known && (await resume(known, target))) ?? (await signUp(target))
   await writePrivate(path, `${JSON.stringify(seller, null, 2)}\n`)
   return seller
 }
 
-async function seedDemo(
-  db: Db,
-  { encryptionKey, shopUrl }: { encryptionKey: Uint8Array; shopUrl: string },
-): Promise<DemoSeller> {
-  const keyring = createKeyring(encryptionKey)
-  const accountId = newId('acct')
-  const storeId = newId('store')
-  const publishableKey = newSecret('pk_test')
-  const secretKey = newSecret('sk_test')
-  const webhookSecret = newSecret('whsec')
-  const products: DemoSeller['products'] = []
-  await withTransaction(db, async (db) => {
-    await db`
-      insert into accounts (account_id, email, password_hash, seller_name, open_amount_enabled, email_verified_at)
-      values (${accountId}, ${`demo-${storeId}@localhost`}, 'none', 'Demo Shop', true, service_now())`
-    await db`insert into stores (store_id, account_id, name, webhook_url)
-      values (${storeId}, ${accountId}, 'Demo Shop', ${`${shopUrl}/webhook`})`
-    await db`insert into keys (key_id, store_id, mode, kind, key_hash, publishable_key, masked_key) values
-      (${newId('key')}, ${storeId}, 'test', 'PUBLISHABLE', ${hashSecret(publishableKey)}, ${publishableKey}, ${publishableKey}),
-      (${newId('key')}, ${storeId}, 'test', 'SECRET', ${hashSecret(secretKey)}, null, ${maskKey(secretKey)})`
-    await db`insert into webhook_secrets (webhook_secret_id, store_id, ciphertext)
-      values (${newId('evt')}, ${storeId}, ${sealWebhookSecret(keyring, storeId, webhookSecret)})`
-    await db`insert into xpubs (xpub) values (${XPUB}) on conflict do nothing`
-    await db`insert into wallets (wallet_id, store_id, mode, network, address, xpub) values
-      (${newId('wal')}, ${storeId}, 'test', 'base', null, ${XPUB}),
-      (${newId('wal')}, ${storeId}, 'test', 'ethereum', ${DEV_ACCOUNTS[9]}, null),
-      (${newId('wal')}, ${storeId}, 'test', 'bnb', ${DEV_ACCOUNTS[9]}, null)`
-    products.length = 0
-    for (const product of PRODUCTS) {
-      const productId = newId('prod')
-      const priceId = newId('price')
-      await db`insert into products (product_id, store_id, mode, name) values (${productId}, ${storeId}, 'test', ${product.name})`
-      await db`insert into prices (price_id, store_id, mode, product_id, amount_cents)
-        values (${priceId}, ${storeId}, 'test', ${productId}, ${product.amountCents})`
-      products.push({ priceId, ...product })
-    }
+async function resume(known: DemoSeller, target: Target): Promise<DemoSeller | undefined> {
+  const path = `/stores/${known.storeId}/webhook`
+  const body = { url: target.webhookUrl }
+  const answer = await send(target, 'PUT', path, { body, key: known.secretKey })
+  if (answer.status === 401 || answer.status === 404) return undefined
+  const { secret } = check(answer, path) as { secret?: string }
+  return { ...known, webhookSecret: secret ?? known.webhookSecret }
+}
+
+async function signUp(target: Target): Promise<DemoSeller> {
+  const email = `demo-${randomBytes(4).toString('hex')}@demo.test`
+  const password = randomBytes(PASSWORD_BYTES).toString('base64url')
+  const { store, keys } = await post<SignUp>(target, '/accounts', {
+    body: { email, password, sellerName: 'Corner Roastery' },
   })
-  return { storeId, publishableKey, secretKey, webhookSecret, products }
+  const keyOf = (kind: string) =>
+    keys.find((key) => key.kind === kind && key.mode === 'test')?.key ?? ''
+  const key = keyOf('SECRET')
+  const place = `/stores/${store.storeId}`
+  for (const body of WALLETS) await post(target, `${place}/wallets`, { body, key })
+  const products: DemoSeller['products'] = []
+  for (const { name, amountCents } of PRODUCTS) {
+    const { productId } = await post<{ productId: string }>(target, `${place}/products`, {
+      ...{ body: { name }, key },
+    })
+    const { priceId } = await post<{ priceId: string }>(target, `${place}/prices`, {
+      ...{ body: { productId, amountCents }, key },
+    })
+    products.push({ priceId, name, amountCents })
+  }
+  const body = { url: target.webhookUrl }
+  const path = `${place}/webhook`
+  const { secret } = check(await send(target, 'PUT', path, { body, key }), path) as {
+    secret: string
+  }
+  return {
+    ...{ email, password, storeId: store.storeId },
+    ...{ publishableKey: keyOf('PUBLISHABLE'), secretKey: key, webhookSecret: secret, products },
+  }
+}
+
+type SignUp = {
+  store: { storeId: string }
+  keys: { kind: string; mode: string; key: string }[]
+}
+type Answer = { status: number; body: unknown }
+type Request = { body: unknown; key?: string }
+
+async function post<T>(target: Target, path: string, request: Request): Promise<T> {
+  return check(await send(target, 'POST', path, request), path) as T
+}
+
+async function send(
+  { apiUrl }: Target,
+  method: string,
+  path: string,
+  { body, key }: Request,
+): Promise<Answer> {
+  const response = await fetch(`${apiUrl}/v1${path}`, {
+    method,
+    headers: {
+      'Content-Type': 'application/json',
+      ...(key === undefined ? {} : { Authorization: `Bearer ${key}` }),
+    },
+    body: JSON.stringify(body),
+    signal: AbortSignal.timeout(CALL_TIMEOUT_MS),
+  })
+  return { status: response.status, body: await response.json() }
+}
+
+function check({ status, body }: Answer, path: string): unknown {
+  if (status < 300) return body
+  const { error } = body as { error?: { code?: string; message?: string } }
+  throw new Error(`the demo store cannot be made (${path}): ${error?.code}: ${error?.message}`)
 }

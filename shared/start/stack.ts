@@ -2,7 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Env } from '#shared/config.ts'
-import { closeDb, type Db, openDb } from '#shared/db.ts'
+import { closeDb, openDb } from '#shared/db.ts'
 import { createLog, type Log } from '#shared/log.ts'
 import { migrate } from '#shared/migrate.ts'
 import { startAnvil } from '#shared/start/anvil.ts'
@@ -13,6 +13,7 @@ import {
   BUYER,
   LOCAL_BLOCK_TIME_SECONDS,
   LOCAL_CHAIN_ID,
+  LOCAL_NETWORKS,
   localNetworks,
   prepareTokens,
 } from '#shared/start/local-chain.ts'
@@ -116,17 +117,14 @@ async function startAll(context: Context): Promise<StackFacts> {
     startChain(context),
     settings.env['ENCRYPTION_KEY']?.trim() || keepEncryptionKey(directory),
   ])
-  const db = openDb({ url: databaseUrl, applicationName: 'start', poolSizeMax: 1 })
-  let seller: DemoSeller
-  try {
-    if (chain.isNew) await forgetLocalChain(db)
-    await startProcesses(context, { databaseUrl, encryptionKey, networksFile: chain.networksFile })
-    const isSeeded = screen.step('demo store')
-    seller = await keepDemoSeller({ db, directory, settings, encryptionKey })
-    isSeeded()
-  } finally {
-    await closeDb(db, CLOSE_TIMEOUT_MS)
-  }
+  if (chain.isNew) await forgetLocalChain(databaseUrl)
+  await startProcesses(context, { databaseUrl, encryptionKey, networksFile: chain.networksFile })
+  const isSeeded = screen.step('demo store')
+  const seller = await keepDemoSeller(directory, {
+    apiUrl: settings.api.url,
+    webhookUrl: `${settings.shop.url}/webhook`,
+  })
+  isSeeded()
   await startShop(context, seller, chain.httpUrl)
   const isFollowing = screen.step('networks')
   const networkFaults = await untilNetworksRun(settings.api.url)
@@ -191,18 +189,23 @@ async function startChain(context: Context): Promise<LocalChain> {
 }
 
 /** Another chain begins at block 0: what was known of the lost one says nothing about it. */
-async function forgetLocalChain(db: Db): Promise<void> {
-  const names = ['base:test', 'ethereum:test', 'bnb:test']
-  await db.begin(async (tx) => {
-    await tx`delete from blocks where deployment in ${tx(names)}`
-    await tx`
-      update deployments set
-        epoch = epoch + 1, leader = null, lease_until = null,
-        block_number = null, block_hash = null, block_time = null,
-        audited_number = null, audited_time = null,
-        head_number = null, head_time = null, head_seen_at = null
-      where deployment in ${tx(names)}`
-  })
+async function forgetLocalChain(databaseUrl: string): Promise<void> {
+  const db = openDb({ url: databaseUrl, applicationName: 'start', poolSizeMax: 1 })
+  const names = LOCAL_NETWORKS.map((network) => `${network}:test`)
+  try {
+    await db.begin(async (tx) => {
+      await tx`delete from blocks where deployment in ${tx(names)}`
+      await tx`
+        update deployments set
+          epoch = epoch + 1, leader = null, lease_until = null,
+          block_number = null, block_hash = null, block_time = null,
+          audited_number = null, audited_time = null,
+          head_number = null, head_time = null, head_seen_at = null
+        where deployment in ${tx(names)}`
+    })
+  } finally {
+    await closeDb(db, CLOSE_TIMEOUT_MS)
+  }
 }
 
 type ForProcesses = { databaseUrl: string; encryptionKey: string; networksFile: string }
@@ -236,7 +239,7 @@ async function startProcesses(context: Context, given: ForProcesses): Promise<vo
       env: { ...common, ...metrics(1) },
     }),
   ])
-  await untilOk(`${api.url}/healthz`, 'the API')
+  await untilOk(`${api.url}/readyz`, 'the API')
   isDone()
 }
 
