@@ -157,3 +157,17 @@ export async function readOpenAddresses(
     limit ${limit}`
   return rows.map((row) => row.address)
 }
+
+/** Addresses at which a slot is held on this deployment, open or in quarantine, up to `limit`. */
+export async function readHeldAddresses(
+  db: Db,
+  deployment: string,
+  limit: number,
+): Promise<string[]> {
+  const rows = await db<{ address: string }[]>`
+    select distinct address
+    from slots
+    where deployment = ${deployment}
+    limit ${limit}`
+  return rows.map((row) => row.address)
+}

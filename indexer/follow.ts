@@ -5,6 +5,7 @@ import {
   type CursorRow,
   readBlocks,
   readCursor,
+  readHeldAddresses,
   readIsAuditWanted,
   readOldestOpen,
   readOpenAddresses,
@@ -71,6 +72,7 @@ async function pass(
 ): Promise<void> {
   const head = await deps.driver.head()
   await writeHead(deps.db, deps.deployment.deployment, head)
+  await tellRecipients(deps)
   let isMoving = true
   while (isMoving && place.cursor.number < head.number && !isStopped()) {
     isMoving = await step(deps, place, head)
@@ -85,10 +87,19 @@ async function pass(
   wake.watch(addresses.length <= WATCHED_ADDRESSES_MAX ? addresses : [])
 }
 
+/** Tells a driver that reads by recipient who may be paid. Has to follow the reading of the head. */
+async function tellRecipients({ db, driver, deployment }: FollowDeps): Promise<void> {
+  if (!driver.expect) return
+  const max = (driver.recipientsMax ?? WATCHED_ADDRESSES_MAX) + 1
+  await driver.expect(await readHeldAddresses(db, deployment.deployment, max))
+}
+
 /** Reads and commits the next block or range; false when the node does not have it yet. */
 async function step(deps: FollowDeps, place: Place, head: BlockRef): Promise<boolean> {
   const gap = head.number - place.cursor.number
-  return gap > NEAR_BLOCKS ? stepRange(deps, place, head) : stepBlock(deps, place)
+  return gap > (deps.driver.nearBlocks ?? NEAR_BLOCKS)
+    ? stepRange(deps, place, head)
+    : stepBlock(deps, place)
 }
 
 async function stepBlock(deps: FollowDeps, place: Place): Promise<boolean> {
@@ -105,10 +116,14 @@ async function stepRange(deps: FollowDeps, place: Place, head: BlockRef): Promis
   if (!current) return false
   if (current.hash !== place.cursor.hash) return goBack(deps, place)
   const from = place.cursor.number + 1
-  const to = Math.min(head.number - NEAR_BLOCKS, from + RANGE_BLOCKS_MAX - 1)
+  const near = driver.nearBlocks ?? NEAR_BLOCKS
+  const to = Math.min(head.number - near, from + RANGE_BLOCKS_MAX - 1)
   const startedAtMs = deps.nowMs()
-  const { last, transfers } = await driver.rangeWithTransfers(from, to)
+  const { last, transfers, parentHash } = await driver.rangeWithTransfers(from, to)
+  if (parentHash !== undefined && parentHash !== place.cursor.hash) return goBack(deps, place)
   await advance(deps, place, last, transfers)
+  // Where the tip is read in ranges too, reaching it is nothing to tell.
+  if (near === 0 && last.number >= head.number) return true
   const elapsedS = Math.max(0.001, (deps.nowMs() - startedAtMs) / 1000)
   log.info('catching up', {
     block: last.number,
@@ -161,8 +176,8 @@ async function goBack(deps: FollowDeps, place: Place): Promise<boolean> {
 
 /** Reads blocks at depth again, when something waits for it or it is time. */
 async function audit(deps: FollowDeps, place: Place): Promise<void> {
-  const { deployment, confirmations } = deps.deployment
-  const depthBlock = place.cursor.number - confirmations + 1
+  const { deployment } = deps.deployment
+  const depthBlock = await readDepthBlock(deps, place)
   if (depthBlock <= place.auditedNumber) return
   const isDue = deps.nowMs() - place.auditedAtMs >= AUDIT_EVERY_MS
   if (!isDue && !(await readIsAuditWanted(deps.db, deployment, depthBlock))) return
@@ -171,6 +186,12 @@ async function audit(deps: FollowDeps, place: Place): Promise<void> {
     const to = Math.min(depthBlock, from + AUDIT_BLOCKS_MAX - 1)
     if (!(await auditRange(deps, place, from, to))) return
   }
+}
+
+/** The newest block that is deep enough: by the chain's own word where it has one, else by counting. */
+async function readDepthBlock({ driver, deployment }: FollowDeps, place: Place): Promise<number> {
+  if (!driver.finalizedNumber) return place.cursor.number - deployment.confirmations + 1
+  return Math.min(place.cursor.number, await driver.finalizedNumber())
 }
 
 async function auditRange(

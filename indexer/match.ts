@@ -80,7 +80,12 @@ export function matchTransfer(
   terms: MatchTerms,
 ): Decision {
   const of = (kind: CandidateKind) => candidates.filter((candidate) => candidate.kind === kind)
-  const [reference] = of('reference')
+  const [reference, ...others] = of('reference')
+  if (reference && others.length > 0) {
+    // Balances tell only what all of them were paid together.
+    const ids = [reference, ...others].map((candidate) => candidate.paymentId)
+    return unmatched('reference', 'AMBIGUOUS', ids)
+  }
   if (reference) return matchHolder(arrival, reference, 'reference', terms)
   const [exclusive] = of('exclusive')
   if (exclusive) return matchExclusive(arrival, exclusive, terms)

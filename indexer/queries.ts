@@ -50,7 +50,7 @@ export async function readCandidates(
     with seen as (
       select * from jsonb_to_recordset(${tx.json(hits.map(toSeen))}) as t (
         index integer, address text, token text, decimals integer, amount numeric,
-        block_number bigint, block_time timestamptz, reference text
+        block_number bigint, block_time timestamptz, refs text[]
       )
     ),
     found as (
@@ -66,7 +66,9 @@ export async function readCandidates(
       union all
       select seen.index, 'reference', p.payment_id, null
       from seen
-      join payments p on p.reference_key = seen.reference and p.deployment = ${deployment}
+      join payments p on p.reference_key = any (seen.refs) and p.deployment = ${deployment}
+        -- A key names a payment; it cannot make money that went elsewhere, or another token, its own.
+        and p.address = seen.address and p.token = seen.token
       union all
       select seen.index, 'near', near.payment_id, null
       from seen
@@ -124,7 +126,7 @@ function toSeen(hit: Hit, index: number) {
     amount: observation.amountBaseUnits.toString(),
     block_number: observation.blockNumber,
     block_time: new Date(observation.blockTimeMs).toISOString(),
-    reference: observation.reference ?? null,
+    refs: observation.references ?? null,
   }
 }
 

@@ -22,13 +22,21 @@ export type Observation = {
    */
   toKey?: string
   amountBaseUnits: bigint
-  /** A payment's reference key the transaction carried (Solana Pay). */
-  reference?: string
+  /** Keys the transaction carried that may be a payment's reference (Solana Pay). */
+  references?: readonly string[]
 }
 
 export type BlockWithTransfers = { block: BlockRef; transfers: Observation[] }
-/** `last` is the block the range really reached; it may lie before the height that was asked for. */
-export type RangeWithTransfers = { last: BlockRef; transfers: Observation[] }
+export type RangeWithTransfers = {
+  /**
+   * The block the range really reached; it may lie before the height that was asked for. Where heights are skipped and the
+   * range holds no block at all, it is the first one behind it.
+   */
+  last: BlockRef
+  transfers: Observation[]
+  /** What the range's first block names as its parent, where the reading tells it: compared with the cursor's hash. */
+  parentHash?: string
+}
 /** A second reading. `lastHash` is the hash of the range's last block as the second source sees it. */
 export type AuditReading = { transfers: Observation[]; lastHash: string; method: string }
 
@@ -59,13 +67,27 @@ export type DriverHealth = {
  */
 export type Driver = {
   /**
+   * Blocks this near to the head are read one by one and by hash. Absent: as many as the follower likes. 0: always in ranges,
+   * on chains that skip heights and whose ranges chain themselves.
+   */
+  readonly nearBlocks?: number
+  /** A driver that reads by recipient is told at most this many, and reads everybody's transfers when it is told more. */
+  readonly recipientsMax?: number
+  /**
+   * Who may be paid up to the head just read: every address at which a slot is held. Called after `head` and before that
+   * range is read, since a buyer learns an address only after its slot is there.
+   */
+  expect?(recipients: readonly string[]): Promise<void>
+  /** The newest height that is final by the chain's own word. Absent: what lies `confirmations` deep is. */
+  finalizedNumber?(): Promise<number>
+  /**
    * Compares the node with the deployment's row: chain id or genesis, decimals of each token, clock.
    * @throws DeploymentMismatch when the node answers and is not what the row says.
    */
   check(): Promise<void>
   /** The newest block. */
   head(): Promise<BlockRef>
-  /** The canonical block at a height; undefined above the head (and for a skipped Solana slot). */
+  /** The canonical block at a height, or the last before it where the chain skipped that one; undefined above the head. */
   block(number: number): Promise<BlockRef | undefined>
   /** The block at a height with all watched-token transfers of exactly that block, read by its hash. */
   blockWithTransfers(number: number): Promise<BlockWithTransfers | undefined>
