@@ -12,7 +12,10 @@ import type { Log } from '#shared/log.ts'
 export type AnvilOptions = {
   /** TCP port on 127.0.0.1 for HTTP and websocket alike; a free one when absent. */
   port?: number
-  /** Seconds between blocks; a transaction is mined at once all the same. Absent: transactions alone make blocks. */
+  /**
+   * Seconds between blocks while something happens; on a quiet chain five times that. A transaction is mined at once all
+   * the same. Absent: transactions alone make blocks.
+   */
   blockTimeSeconds?: number
   /** Where the chain is kept so that the next start resumes it; absent: it is gone with the process. */
   stateDirectory?: string
@@ -48,8 +51,16 @@ const START_ATTEMPTS_MAX = 5
  */
 const SAVE_EVERY_MS = 1_000
 const SAVE_PAUSE_RATIO = 20
+/** Milliseconds for any other answer. */
+const CALL_TIMEOUT_MS = 5_000
 /** Milliseconds for one copy before it is given up. */
 const SAVE_TIMEOUT_MS = 20_000
+/**
+ * A block time without transactions counts as quiet after this many blocks; then every fifth is mined. Each block costs
+ * memory, disk and its followers' work for ever: at 2 s a day is 43,200 of them (some 400 MB), at 10 s 8,640.
+ */
+const QUIET_AFTER_BLOCKS = 15
+const QUIET_FACTOR = 5
 /**
  * States of past blocks kept in memory: the deepest reorganisation that can be played. Measured with
  * Anvil 1.7.1: 2,000 blocks take 47 MB with 64 states; 0 makes the node spin, and without the option
@@ -79,9 +90,11 @@ export async function startAnvil(options: AnvilOptions): Promise<RunningAnvil> {
   const httpUrl = `http://127.0.0.1:${port}`
   const watcher = watch(started.pid)
   const saver = stateFile ? keepSaving(httpUrl, stateFile, options.log) : undefined
+  const miner = keepMining(httpUrl, options)
   const ended = started.ended.then(() => {
     watcher.kill('SIGKILL')
     saver?.cancel()
+    miner.cancel()
   })
   return {
     httpUrl,
@@ -89,6 +102,7 @@ export async function startAnvil(options: AnvilOptions): Promise<RunningAnvil> {
     pid: started.pid,
     ended,
     async stop() {
+      miner.cancel()
       await saver?.finish()
       await stopChild(started)
       await ended
@@ -139,7 +153,7 @@ function spawnAnvil(
   binary: string,
   port: number,
   stateFile: string | undefined,
-  { blockTimeSeconds, chainId = 31_337 }: AnvilOptions,
+  { chainId = 31_337 }: AnvilOptions,
 ): Started {
   const flags = [
     ...['--host', '127.0.0.1', '--port', String(port), '--chain-id', String(chainId)],
@@ -147,7 +161,6 @@ function spawnAnvil(
     ...['--quiet', '--no-cors'],
     // Later rules keep the hashes of 8,191 blocks as state of every block: 30 times slower to mine.
     ...['--hardfork', 'cancun', '--prune-history', String(STATES_KEPT_MAX)],
-    ...(blockTimeSeconds ? ['--block-time', String(blockTimeSeconds), '--mixed-mining'] : []),
     ...(stateFile ? ['--load-state', stateFile] : []),
   ]
   const child = spawn(binary, flags, {
@@ -180,13 +193,40 @@ async function becomesReady(started: Started, port: number): Promise<boolean> {
   const deadline = performance.now() + READY_TIMEOUT_MS
   while (!isOver && performance.now() < deadline) {
     if (await accepts(port)) {
-      await call(`http://127.0.0.1:${port}`, 'eth_chainId', READY_TIMEOUT_MS)
+      await call(`http://127.0.0.1:${port}`, 'eth_chainId', { timeoutMs: READY_TIMEOUT_MS })
       return !isOver
     }
     await Promise.race([ended, wait(READY_POLL_MS)])
   }
   if (!isOver) await stopChild(started)
   return false
+}
+
+/** Mines on the beat, so that time passes on the chain; less often while nobody uses it. */
+function keepMining(httpUrl: string, { blockTimeSeconds, log }: AnvilOptions) {
+  if (!blockTimeSeconds) return { cancel() {} }
+  let isOver = false
+  let quietBeats = 0
+  const beat = async () => {
+    try {
+      const block = await call<{ transactions: unknown[] }>(httpUrl, 'eth_getBlockByNumber', {
+        params: ['latest', false],
+      })
+      quietBeats = block.transactions.length > 0 ? 0 : quietBeats + 1
+      const isQuiet = quietBeats > QUIET_AFTER_BLOCKS
+      if (!isQuiet || quietBeats % QUIET_FACTOR === 0) await call(httpUrl, 'evm_mine')
+    } catch (cause) {
+      if (!isOver) log.debug('the local chain did not mine', { cause })
+    }
+    if (!isOver) timer = setTimeout(beat, blockTimeSeconds * 1_000)
+  }
+  let timer = setTimeout(beat, blockTimeSeconds * 1_000)
+  return {
+    cancel() {
+      isOver = true
+      clearTimeout(timer)
+    },
+  }
 }
 
 type Saver = { finish(): Promise<void>; cancel(): void }
@@ -200,7 +240,7 @@ function keepSaving(httpUrl: string, stateFile: string, log: Log): Saver {
   const save = async (timeoutMs: number) => {
     const startedAt = performance.now()
     try {
-      const head = await call(httpUrl, 'eth_blockNumber', timeoutMs)
+      const head = await call(httpUrl, 'eth_blockNumber', { timeoutMs })
       if (head !== savedHead) await saveState(httpUrl, stateFile, timeoutMs)
       savedHead = head
     } catch (cause) {
@@ -234,24 +274,28 @@ function keepSaving(httpUrl: string, stateFile: string, log: Log): Saver {
 
 /** `anvil_dumpState` answers the gzipped JSON that `--load-state` reads, in hex. The file is replaced whole. */
 async function saveState(httpUrl: string, stateFile: string, timeoutMs: number): Promise<void> {
-  const hex = await call(httpUrl, 'anvil_dumpState', timeoutMs)
+  const hex = await call(httpUrl, 'anvil_dumpState', { timeoutMs })
   const json = await promisify(gunzip)(Buffer.from(hex.slice(2), 'hex'))
   const partial = `${stateFile}.new`
   await writeFile(partial, json)
   await rename(partial, stateFile)
 }
 
-/** One JSON-RPC call whose answer is a string. */
-async function call(httpUrl: string, method: string, timeoutMs: number): Promise<string> {
+async function call<T = string>(
+  httpUrl: string,
+  method: string,
+  options: { params?: unknown[]; timeoutMs?: number } = {},
+): Promise<T> {
+  const { params = [], timeoutMs = CALL_TIMEOUT_MS } = options
   const response = await fetch(httpUrl, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: [] }),
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
     signal: AbortSignal.timeout(timeoutMs),
   })
-  const answer = (await response.json()) as { result?: unknown; error?: { message?: unknown } }
-  if (typeof answer.result === 'string') return answer.result
-  throw new Error(`${method} failed: ${String(answer.error?.message)}`)
+  const answer = (await response.json()) as { result?: T; error?: { message?: unknown } }
+  if (answer.error) throw new Error(`${method} failed: ${String(answer.error.message)}`)
+  return answer.result as T
 }
 
 /** Anvil holds nothing that a signal would save, so force does no harm. */

@@ -83,12 +83,13 @@ describe('the lying RPC', () => {
     }
   })
 
-  it('resets and hangs for as many requests as it was told', async () => {
-    rpc.lie({ requests: 'reset', requestsLeft: 1 })
+  it('resets, and hangs for as many requests as it was told', async () => {
+    // Deno's fetch sends a request again by itself when a kept connection was reset.
+    rpc.lie({ requests: 'reset' })
     await assert.rejects(ask('eth_blockNumber'))
-    assert.equal(Number(await ask('eth_blockNumber')), head.number)
-    rpc.lie({ requests: 'hang' })
+    rpc.lie({ requests: 'hang', requestsLeft: 1 })
     await assert.rejects(localCall(rpc.httpUrl, 'eth_blockNumber', [], 300))
+    assert.equal(Number(await ask('eth_blockNumber')), head.number)
   })
 
   it('falls silent as a black hole does, connections staying open', async () => {
