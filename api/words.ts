@@ -36,20 +36,19 @@ export function displayText(lengthMax: number) {
   })
 }
 
-const RFC3339 = /^(\d{4}-\d{2}-\d{2})T(\d{2}:\d{2}:\d{2})(\.\d{1,9})?(Z|[+-]\d{2}:\d{2})$/
+/** RFC 3339 section 5.6; a space in the plus sign's place is what a query string makes of one that was not escaped. */
+const RFC3339 = /^(\d{4}-\d{2}-\d{2})[Tt](\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?)([Zz]|[+ -]\d{2}:\d{2})$/
 
 /** Longest time that is looked at, in characters: nanoseconds and an offset. */
 export const TimeInput = Type.String({ maxLength: 35, description: 'RFC 3339 with an offset or Z' })
 
 /** Reads a time of RFC 3339, to the millisecond. Error: invalid_request, naming `param`. */
 export function parseTime(text: string, param: string): Date {
-  const [, date] = RFC3339.exec(text) ?? []
-  const time = new Date(date === undefined ? Number.NaN : text)
-  // JavaScript takes 31 February for 3 March.
-  const isReal =
-    !Number.isNaN(time.getTime()) &&
-    new Date(`${date}T00:00:00Z`).toISOString().startsWith(`${date}`)
-  if (!isReal) {
+  const [, date, clock, zone] = RFC3339.exec(text) ?? []
+  const time = new Date(`${date}T${clock}${zone?.toUpperCase().replace(' ', '+')}`)
+  // Some parsers take 30 February for 2 March.
+  const isDay = new Date(`${date}T00:00:00Z`).toJSON()?.startsWith(date ?? '-') === true
+  if (!isDay || Number.isNaN(time.getTime())) {
     fail('invalid_request', {
       message: 'This should be a time such as 2026-07-02T15:04:05Z.',
       param,

@@ -17,7 +17,7 @@ export type LogOptions = {
 }
 
 /** Capabilities and secrets, wherever they stand in a line: payment ids, keys, tokens, webhook secrets. */
-const SECRETS = /\b(pay|sk_test|sk_live|sess|whsec|renew)_[0-9A-Za-z_-]{4,}/g
+const SECRETS = /\b(pay|sk_test|sk_live|sess|whsec|renew|verify|reset)_[0-9A-Za-z_-]{4,}/g
 const URL_SECRETS =
   /\b((?:https?|wss?|postgres(?:ql)?|smtps?):\/\/)([^\s/@]*@)?([^\s/?#"']+)([^\s"']*)/g
 const MAIL_ADDRESSES = /\b[\w.+-]+@[\w-]+\.[\w.-]+\b/g

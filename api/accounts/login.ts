@@ -18,6 +18,7 @@ import {
   markEmailVerified,
   readAccount,
   restartWindow,
+  uncountAttempt,
   updatePassword,
 } from './queries.ts'
 import { passwords, readEmail, refuseWeakPassword } from './service.ts'
@@ -48,7 +49,7 @@ export async function logIn(
   if (count.requestCount > FAILURES_MAX) refuseLocked(count.resetSeconds)
 
   const account = await findAccountByEmail(deps.db, email)
-  const isRight = await passwords.verifyPassword(body.password, hashOf(account))
+  const isRight = await verify(deps, rateKey, body.password, hashOf(account))
   if (account === undefined || !isRight) {
     if (count.requestCount === FAILURES_MAX) await restartWindow(deps.db, rateKey)
     fail('invalid_credentials')
@@ -94,6 +95,21 @@ export async function resetPassword(deps: ApiDeps, body: { token: string; passwo
     return readAccount(tx, accountId)
   })
   return { account: accountView(row, deps.config.planCapsUsd) }
+}
+
+/** A password that could not be looked at, because too many wait, was no failure of its sender. */
+async function verify(
+  deps: ApiDeps,
+  rateKey: string,
+  password: string,
+  storedHash: string | undefined,
+): Promise<boolean> {
+  try {
+    return await passwords.verifyPassword(password, storedHash)
+  } catch (error) {
+    await uncountAttempt(deps.db, rateKey)
+    throw error
+  }
 }
 
 /** Accounts made by an operator have no password, and a word in its place that no password hashes to. */

@@ -170,6 +170,13 @@ export async function countAttempt(
   return row
 }
 
+/** Takes back what {@link countAttempt} counted. */
+export async function uncountAttempt(db: Db, rateKey: string): Promise<void> {
+  await db`
+    update rate_windows set request_count = greatest(request_count - 1, 0)
+    where rate_key = ${rateKey}`
+}
+
 /** Begins the window anew with its count: the lock lasts from the last failure. */
 export async function restartWindow(db: Db, rateKey: string): Promise<void> {
   await db`update rate_windows set started_at = service_now() where rate_key = ${rateKey}`

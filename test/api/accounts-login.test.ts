@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { silentLog } from '#shared/log.ts'
 import { assertError, startTestApi, type TestApi } from '../support/api.ts'
 import { travel } from '../support/database.ts'
 import { seedStore } from '../support/seed.ts'
@@ -10,7 +11,8 @@ const WRONG = 'a wrong password'
 let api: TestApi
 
 before(async () => {
-  api = await startTestApi({ config: { trustedProxies: trustLoopback() } })
+  // Silent: a crowd is refused by the hundred, and each refusal is a line.
+  api = await startTestApi({ config: { trustedProxies: trustLoopback() }, log: silentLog })
 })
 after(() => api.close())
 
@@ -81,6 +83,23 @@ test('login 401 to five at most of twenty guesses made at once', async () => {
   const answers = await Promise.all(Array.from({ length: 20 }, () => logIn(email, WRONG, headers)))
   const statuses = answers.map(({ status }) => status).sort()
   assert.deepEqual(statuses, [...Array(5).fill(401), ...Array(15).fill(429)])
+})
+
+test('login 503 unavailable when too many passwords wait, which counts as no failure', {
+  timeout: 60_000,
+}, async () => {
+  const email = 'crowd@shop.example'
+  await signUp(api, { email, password: PASSWORD })
+  const headers = fromAnotherIp()
+  const crowd = Array.from({ length: 200 }, (_, count) =>
+    logIn(`crowd-${count}@shop.example`, WRONG, fromAnotherIp()),
+  )
+  const own = Array.from({ length: 5 }, () => logIn(email, PASSWORD, headers))
+  const refused = (await Promise.all(own)).filter(({ status }) => status === 503)
+  for (const answer of refused) assertError(answer, 503, 'unavailable')
+  const others = await Promise.all(crowd)
+  assert.ok(others.some(({ status }) => status === 503))
+  assert.equal((await logIn(email, PASSWORD, headers)).status, 200)
 })
 
 test('login 200 forgets the failures before it', { timeout: 20_000 }, async () => {

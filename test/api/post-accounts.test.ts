@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { listen } from '#shared/db/listen.ts'
+import { createLog, silentLog } from '#shared/log.ts'
+import { REQUESTS_CHANNEL } from '#shared/mail-requests.ts'
 import { assertError, startTestApi, type TestApi } from '../support/api.ts'
 import { fromAnotherIp, mailedTokens, signUp, trustLoopback } from '../support/seller.ts'
+import { until } from '../support/until.ts'
 
 const PASSWORD = 'correct horse battery'
 let api: TestApi
@@ -57,6 +61,27 @@ test('201 leaves neither the password, nor a secret key, nor the mailed token in
   }
   const [row] = await db`select password_hash from accounts where email = ${email}`
   assert.match(row?.['passwordHash'], /^\$argon2id\$/)
+})
+
+test('201 wakes the mailer after the commit', async () => {
+  const heard: string[] = []
+  let isListening = false
+  const listener = listen({
+    url: api.database.url,
+    applicationName: 'test-listen',
+    handlers: { [REQUESTS_CHANNEL]: (payload) => heard.push(payload) },
+    onListening: () => {
+      isListening = true
+    },
+    log: silentLog,
+  })
+  try {
+    await until(() => isListening, { what: 'the channel to be open' })
+    await signUp(api, { email: 'wake@shop.example', password: PASSWORD })
+    await until(() => heard.includes('mail'), { what: 'a notification of the mail' })
+  } finally {
+    await listener.stop()
+  }
 })
 
 test('409 email_taken for an address in any case', async () => {
@@ -115,6 +140,44 @@ test('429 rate_limited from the eleventh sign-up of one IP in an hour', {
   assertError(refused, 429, 'rate_limited')
   assert.ok(Number(refused.headers.get('retry-after')) > 3_500)
   assert.equal(refused.headers.get('ratelimit-limit'), '10')
+})
+
+test('no secret of a seller’s life reaches the logs', { timeout: 20_000 }, async () => {
+  const lines: string[] = []
+  const log = createLog({
+    level: 'debug',
+    format: 'json',
+    name: 'api',
+    write: (line) => lines.push(line),
+  })
+  const loud = await startTestApi({ log, config: { webhookAllowPrivate: true } })
+  try {
+    const email = 'quiet@shop.example'
+    const { body } = await signUp(loud, { email, password: PASSWORD })
+    const secrets: string[] = [PASSWORD, email, ...(await mailedTokens(loud, email))]
+    for (const { key } of body.keys) secrets.push(key)
+    const login = await loud.call('POST', '/v1/accounts/login', {
+      body: { email, password: PASSWORD },
+    })
+    secrets.push(login.body.sessionToken)
+    const path = `/v1/stores/${body.store.storeId}`
+    const key = login.body.sessionToken
+    const webhook = { key, body: { url: 'http://127.0.0.1:9/secret-path' } }
+    secrets.push((await loud.call('PUT', `${path}/webhook`, webhook)).body.secret)
+    await loud.call('POST', `${path}/webhook/test`, { key })
+    await loud.call('POST', `${path}/keys`, { key, body: '{"kind":' })
+    // What the database says of a failure may quote a row.
+    await loud.database.db`alter table keys rename to keys_gone`
+    const failed = await loud.call('POST', `${path}/keys`, { key, body: { kind: 'SECRET' } })
+    assertError(failed, 500, 'internal_error')
+    await loud.database.db`alter table keys_gone rename to keys`
+    assert.ok(lines.some((line) => line.includes('request failed')))
+    for (const secret of secrets) {
+      assert.ok(secret.length > 0 && !lines.join('\n').includes(secret), `${secret} was logged`)
+    }
+  } finally {
+    await loud.close()
+  }
 })
 
 test('403 signup_closed when the operator takes no accounts', async () => {
