@@ -89,7 +89,9 @@ test('statements waiting inside a transaction are rejected when its connection d
 })
 
 // Guards against UNSAFE_TRANSACTION, which one `begin` in 400 met when it was queued behind another statement.
-test('a thousand transactions share two connections with single statements', async () => {
+test('a thousand transactions share two connections with single statements', {
+  timeout: 30_000,
+}, async () => {
   const db = openDb({ url: database.url, applicationName: 'test', poolSizeMax: 2 })
   try {
     const work = Array.from({ length: 1_000 }, async (_, index) => {
