@@ -2,14 +2,14 @@ import type { Keyring } from '#shared/crypto.ts'
 import type { SqlLike } from '#shared/db.ts'
 import type { Log } from '#shared/log.ts'
 import { openWebhookSecret } from '#shared/webhook-secret.ts'
-import type { Poster, PostResult } from './post.ts'
 import {
   type AttemptRecord,
   type DueDelivery,
   readDeliveries,
   readSecrets,
   type SealedSecret,
-} from './queries.ts'
+} from './attempt-queries.ts'
+import type { Poster, PostResult } from './post.ts'
 import type { Job } from './queue.ts'
 import { nextStep, retryAfterMs } from './retry.ts'
 import { signatureHeader } from './sign.ts'

@@ -6,10 +6,10 @@ import type { Log } from '#shared/log.ts'
 import { assertSchemaCurrent, SchemaError } from '#shared/migrate.ts'
 import type { Lookup } from '#shared/outbound-resolve.ts'
 import type { DoorSettings } from '#shared/payments/effects.ts'
+import { createBacklog } from './backlog.ts'
 import { createBell, pause } from './bell.ts'
 import { createSecretOpener, type Prepared } from './deliver.ts'
 import { closeWindows, releaseSlots } from './expire.ts'
-import { createHands } from './hands.ts'
 import { createLanes } from './lanes.ts'
 import { createNumbers } from './numbers.ts'
 import { ATTEMPT_TIMEOUT_MS, createPoster } from './post.ts'
@@ -18,7 +18,7 @@ import { endParked } from './queries.ts'
 import { openQueue, QueueLostError } from './queue.ts'
 import { createQueuePort } from './queue-port.ts'
 import { createRecorder } from './recorder.ts'
-import { promoteDeliveries, type Relayed, relayEvents, STORE_WINDOW_MAX } from './relay.ts'
+import { promoteDeliveries, type Relayed, relayEvents } from './relay.ts'
 import { createReleaseGate } from './release.ts'
 
 /** Milliseconds and seconds of the dispatcher's clockwork; tests shorten them. */
@@ -35,8 +35,10 @@ export type Timing = {
   readonly sweepMs: number
   /** How often closed payment windows are looked for. */
   readonly windowMs: number
-  /** How often parked deliveries, old slots and late items are looked for. */
+  /** How often old slots and deliveries that wait too long for their endpoint are looked for. */
   readonly tidyMs: number
+  /** How often parked deliveries whose window is over are looked for. */
+  readonly parkedMs: number
 }
 
 const TIMING: Timing = {
@@ -47,6 +49,7 @@ const TIMING: Timing = {
   sweepMs: 300,
   windowMs: 1_000,
   tidyMs: 1_000,
+  parkedMs: 10_000,
 }
 /** Between the end of an attempt and its job's expiry there is at least this, in milliseconds. */
 const MARGIN_MS = 1_000
@@ -143,9 +146,12 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
       }),
       turn('tidy', async () => {
         pump.giveBackLate()
-        await endParked(deps.db, TIDY_BATCH_MAX)
         await releaseSlots(deps.db)
         await pause(timing.tidyMs, signal)
+      }),
+      turn('parked', async () => {
+        await endParked(deps.db, TIDY_BATCH_MAX)
+        await pause(timing.parkedMs, signal)
       }),
     ]
   }
@@ -186,10 +192,11 @@ function assemble(deps: DispatcherDeps, timing: Timing) {
   }
   const lanes = createLanes<Prepared>()
   const numbers = createNumbers()
-  /** Stores with more due than their window showed. */
-  const backlogged = new Set<string>()
-  const toRefill = new Set<string>()
-  const hands = createHands(timing.queuedForMs, deps.monotonicMs)
+  const backlog = createBacklog({
+    forgetAfterMs: timing.queuedForMs,
+    monotonicMs: deps.monotonicMs,
+    isSlow: lanes.isSlow,
+  })
   const queue = createQueuePort({
     open: () =>
       openQueue({
@@ -205,12 +212,9 @@ function assemble(deps: DispatcherDeps, timing: Timing) {
     queue,
     gate: createReleaseGate(),
     onWritten(storeIds, released) {
-      for (const storeId of storeIds) {
-        hands.add(storeId, -1)
-        if (backlogged.has(storeId)) toRefill.add(storeId)
-      }
-      for (const storeId of released) toRefill.add(storeId)
-      if (toRefill.size > 0) bells.refill.ring()
+      backlog.ended(storeIds)
+      backlog.suspect(released)
+      if (backlog.needsRefill()) bells.refill.ring()
       if (pump.hasRoom()) bells.pump.ring()
     },
   })
@@ -229,22 +233,12 @@ function assemble(deps: DispatcherDeps, timing: Timing) {
     db: deps.db,
     queue,
     queuedForMs: timing.queuedForMs,
-    roomOf: (storeId: string) =>
-      backlogged.has(storeId) || lanes.isSlow(storeId)
-        ? 0
-        : STORE_WINDOW_MAX - hands.countOf(storeId),
+    roomOf: backlog.roomOf,
     slowStoreIds: lanes.slowKeys,
-    wideStoreIds: () => [...backlogged],
+    wideStoreIds: backlog.storeIds,
   }
-  function noteBacklog({ promotedCounts, eventCount }: Relayed): void {
-    for (const [storeId, count] of promotedCounts) {
-      hands.add(storeId, count)
-      if (hands.countOf(storeId) >= STORE_WINDOW_MAX && !lanes.isSlow(storeId)) {
-        backlogged.add(storeId)
-      }
-    }
-    numbers.relayed(eventCount)
-    if (promotedCounts.size > 0) bells.pump.ring()
+  function pumpIf(counts: ReadonlyMap<string, number>): void {
+    if (counts.size > 0) bells.pump.ring()
   }
   return {
     bells,
@@ -255,21 +249,22 @@ function assemble(deps: DispatcherDeps, timing: Timing) {
     recorder,
     async relay(): Promise<Relayed> {
       const relayed = await relayEvents(relayDeps)
-      noteBacklog(relayed)
+      numbers.relayed(relayed.eventCount)
+      backlog.queued(relayed.promotedCounts)
+      pumpIf(relayed.promotedCounts)
       return relayed
     },
     async refill(): Promise<void> {
-      const storeIds = [...toRefill]
-      toRefill.clear()
+      const storeIds = backlog.takeRefill()
       if (storeIds.length === 0) return
-      const relayed = await promoteDeliveries(relayDeps, storeIds)
-      for (const storeId of storeIds) {
-        if (!relayed.promotedCounts.has(storeId)) backlogged.delete(storeId)
-      }
-      noteBacklog(relayed)
+      const { promotedCounts } = await promoteDeliveries(relayDeps, storeIds)
+      backlog.refilled(storeIds, promotedCounts)
+      pumpIf(promotedCounts)
     },
     async sweep(): Promise<void> {
-      noteBacklog(await promoteDeliveries(relayDeps, 'all'))
+      const { promotedCounts } = await promoteDeliveries(relayDeps, 'all')
+      backlog.queued(promotedCounts)
+      pumpIf(promotedCounts)
     },
   }
 }

@@ -1,13 +1,8 @@
 import { type Db, isUnavailable, withTransaction } from '#shared/db.ts'
 import type { Log } from '#shared/log.ts'
+import { type AttemptRecord, giveBack, recordAttempts, releaseWaiting } from './attempt-queries.ts'
 import { pause } from './bell.ts'
-import {
-  type AttemptRecord,
-  giveBack,
-  preferIndexes,
-  recordAttempts,
-  releaseWaiting,
-} from './queries.ts'
+import { preferIndexes } from './queries.ts'
 import { type Job, type Queue, QueueLostError } from './queue.ts'
 import type { ReleaseGate } from './release.ts'
 

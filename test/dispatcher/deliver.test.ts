@@ -294,7 +294,7 @@ describe('72 hours', () => {
     assert.equal(dead.nextAttemptAt, null)
     await until(
       async () => (await readDeliveries(database.db, parked.storeId))[0]?.status === 'DEAD',
-      { what: 'the parked delivery is dead', timeoutMs: 10 * SECONDS },
+      { what: 'the parked delivery is dead', timeoutMs: 20 * SECONDS },
     )
     assert.equal((await readDeliveries(database.db, parked.storeId))[0]?.attemptCount, 1)
     await dispatcher.stop()

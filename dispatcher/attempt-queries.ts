@@ -1,0 +1,176 @@
+import type { SqlLike, Tx } from '#shared/db.ts'
+import { SIGNING_SECRET_COUNT_MAX } from '#shared/webhook-secret.ts'
+import type { Job } from './queue.ts'
+
+/** A delivery as it is about to be attempted. */
+export type DueDelivery = {
+  deliveryId: string
+  storeId: string
+  eventId: string
+  eventType: string
+  attemptCount: number
+  deadlineAt: Date
+  /** The exact text that is signed and sent. */
+  body: string
+  url: string
+  /** Postgres's time of this reading. */
+  now: Date
+}
+
+/**
+ * The deliveries of these jobs that are still theirs for at least `leftMs`, in any order.
+ * Tokens travel as text: a Date would cut their microseconds off.
+ */
+export async function readDeliveries(
+  sql: SqlLike,
+  jobs: readonly Job[],
+  leftMs: number,
+): Promise<DueDelivery[]> {
+  return sql`
+    select d.delivery_id, d.store_id, d.event_id, d.event_type, d.attempt_count, d.deadline_at,
+      e.body, s.webhook_url as url, service_now() as now
+    from unnest(
+      ${jobs.map((job) => job.deliveryId)}::text[],
+      ${jobs.map((job) => job.token)}::text[]
+    ) j (delivery_id, token)
+    cross join lateral (
+      select * from deliveries d
+      where d.delivery_id = j.delivery_id and d.queued_until = j.token::timestamptz
+        and d.status = 'PENDING'
+        and d.queued_until > service_now() + make_interval(secs => ${leftMs / 1000})
+      -- Kept apart by "offset 0": one look-up by key each, whatever the planner believes.
+      offset 0
+    ) d
+    cross join lateral (select body from events where event_id = d.event_id offset 0) e
+    cross join lateral (
+      select webhook_url from stores where store_id = d.store_id and webhook_url is not null offset 0
+    ) s`
+}
+
+/** A sealed signing secret that is active. */
+export type SealedSecret = { webhookSecretId: string; storeId: string; ciphertext: Uint8Array }
+
+/** The active secrets of these stores, newest first, at most two each. */
+export async function readSecrets(
+  sql: SqlLike,
+  storeIds: readonly string[],
+): Promise<SealedSecret[]> {
+  return sql`
+    select k.webhook_secret_id, k.store_id, k.ciphertext
+    from unnest(${[...storeIds]}::text[]) w (store_id)
+    cross join lateral (
+      select webhook_secret_id, store_id, ciphertext
+      from webhook_secrets
+      where store_id = w.store_id and (expires_at is null or expires_at > service_now())
+      order by webhook_secret_id desc
+      limit ${SIGNING_SECRET_COUNT_MAX}
+    ) k`
+}
+
+/** What is written down of one attempt. */
+export type AttemptRecord = {
+  job: Job
+  url: string
+  /** Start, by Postgres's clock. */
+  at: Date
+  durationMs: number
+  responseStatus: number | null
+  responseBody: string | null
+  error: string | null
+  isSuccess: boolean
+  /** Null on success and when the delivery is dead. */
+  nextAttemptAt: Date | null
+}
+
+/**
+ * Writes attempts and what follows for their deliveries. A delivery that is no longer this job's (sent
+ * anew by its seller, or taken over after a stall) keeps the schedule its new owner gave it. Rows are
+ * locked in id order.
+ */
+export async function recordAttempts(tx: Tx, records: readonly AttemptRecord[]): Promise<void> {
+  await tx`
+    with results as materialized (
+      select * from unnest(
+        ${records.map(({ job }) => job.deliveryId)}::text[],
+        ${records.map(({ job }) => job.token)}::text[],
+        ${records.map((one) => one.url)}::text[],
+        ${records.map((one) => one.at)}::timestamptz[],
+        ${records.map((one) => one.durationMs)}::integer[],
+        ${records.map((one) => one.responseStatus)}::integer[],
+        ${records.map((one) => one.responseBody)}::text[],
+        ${records.map((one) => one.error)}::text[],
+        ${records.map((one) => one.isSuccess)}::boolean[],
+        ${records.map((one) => one.nextAttemptAt)}::timestamptz[]
+      ) r (delivery_id, token, url, at, duration_ms, response_status, response_body, error,
+        is_success, next_attempt_at)
+    ), locked as materialized (
+      select d.delivery_id, d.status = 'PENDING' and d.queued_until = r.token::timestamptz as is_ours
+      from deliveries d
+      join results r using (delivery_id)
+      order by d.delivery_id
+      for update of d
+    ), updated as (
+      update deliveries d set
+        attempt_count = d.attempt_count + 1,
+        url = r.url,
+        status = case
+          when not l.is_ours then d.status
+          when r.is_success then 'DELIVERED'
+          when r.next_attempt_at is null then 'DEAD'
+          else 'PENDING'
+        end,
+        next_attempt_at = case when l.is_ours then r.next_attempt_at else d.next_attempt_at end,
+        queued_until = case when l.is_ours then '-infinity' else d.queued_until end,
+        delivered_at = case when l.is_ours and r.is_success then service_now() else d.delivered_at end,
+        ended_at = case
+          when l.is_ours and r.next_attempt_at is null then service_now()
+          else d.ended_at
+        end
+      from locked l
+      join results r using (delivery_id)
+      where d.delivery_id = l.delivery_id
+      returning d.delivery_id, d.attempt_count
+    )
+    insert into attempts
+      (delivery_id, attempt_number, at, duration_ms, response_status, response_body, error, url)
+    select u.delivery_id, u.attempt_count, r.at, r.duration_ms, r.response_status, r.response_body,
+      r.error, r.url
+    from updated u
+    join results r using (delivery_id)`
+}
+
+/** Makes the failed deliveries of these stores due at once; answers how many of each. */
+export async function releaseWaiting(
+  tx: Tx,
+  storeIds: readonly string[],
+): Promise<{ storeId: string; count: number }[]> {
+  return tx`
+    with waiting as (
+      select delivery_id
+      from deliveries
+      where store_id = any (${[...storeIds]}) and status = 'PENDING' and attempt_count > 0
+        and next_attempt_at > service_now() and queued_until <= service_now()
+      for update skip locked
+    ), released as (
+      update deliveries d
+      set next_attempt_at = service_now()
+      from waiting w
+      where d.delivery_id = w.delivery_id
+      returning d.store_id
+    )
+    select store_id, count(*)::integer as count from released group by store_id`
+}
+
+/** Gives deliveries back unattempted, to be promoted again after a while. */
+export async function giveBack(tx: Tx, jobs: readonly Job[], deferMs: number): Promise<void> {
+  await tx`
+    update deliveries d set
+      queued_until = '-infinity',
+      next_attempt_at = greatest(d.next_attempt_at,
+        service_now() + make_interval(secs => ${deferMs / 1000}))
+    from unnest(
+      ${jobs.map((job) => job.deliveryId)}::text[],
+      ${jobs.map((job) => job.token)}::text[]
+    ) j (delivery_id, token)
+    where d.delivery_id = j.delivery_id and d.queued_until = j.token::timestamptz and d.status = 'PENDING'`
+}

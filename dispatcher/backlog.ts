@@ -1,0 +1,82 @@
+import { STORE_WINDOW_MAX } from './relay.ts'
+
+/**
+ * What this process believes of the stores' work in hand: about how many deliveries of each it has
+ * queued and not yet seen the end of, and which stores have more due than their window shows. Other
+ * processes may take and end deliveries unseen, so counts are forgotten once their promotions are over:
+ * a wrong one costs a look at the database, or lets a few more into the queue.
+ */
+export type Backlog = {
+  /** So many deliveries of each store went into the queue. */
+  queued(counts: ReadonlyMap<string, number>): void
+  /** A delivery of each of these stores ended its attempt; a store named twice had two. */
+  ended(storeIds: readonly string[]): void
+  /** More of these stores may be due than is known. */
+  suspect(storeIds: readonly string[]): void
+  /** How many deliveries of a store may be queued without a look at what it has waiting. */
+  roomOf(storeId: string): number
+  /** Stores with a backlog: their window is wide. */
+  storeIds(): string[]
+  /** Takes the stores whose window should be filled again. */
+  takeRefill(): string[]
+  /** Whether `takeRefill` would give any. */
+  needsRefill(): boolean
+  /** What filling their windows queued: stores it queued nothing of have no backlog. */
+  refilled(asked: readonly string[], counts: ReadonlyMap<string, number>): void
+}
+
+/** Makes a backlog in which nothing is in hand. */
+export function createBacklog(deps: {
+  readonly forgetAfterMs: number
+  readonly monotonicMs: () => number
+  readonly isSlow: (storeId: string) => boolean
+}): Backlog {
+  const inHand = new Map<string, number>()
+  const backlogged = new Set<string>()
+  const toRefill = new Set<string>()
+  let forgetAtMs = deps.monotonicMs() + deps.forgetAfterMs
+
+  function add(storeId: string, count: number): number {
+    if (deps.monotonicMs() >= forgetAtMs) {
+      inHand.clear()
+      forgetAtMs = deps.monotonicMs() + deps.forgetAfterMs
+    }
+    const sum = (inHand.get(storeId) ?? 0) + count
+    if (sum > 0) inHand.set(storeId, sum)
+    else inHand.delete(storeId)
+    return sum
+  }
+  function queued(counts: ReadonlyMap<string, number>): void {
+    for (const [storeId, count] of counts) {
+      const isFull = add(storeId, count) >= STORE_WINDOW_MAX
+      if (isFull && !deps.isSlow(storeId)) backlogged.add(storeId)
+    }
+  }
+  return {
+    queued,
+    ended(storeIds) {
+      for (const storeId of storeIds) {
+        add(storeId, -1)
+        if (backlogged.has(storeId)) toRefill.add(storeId)
+      }
+    },
+    suspect(storeIds) {
+      for (const storeId of storeIds) toRefill.add(storeId)
+    },
+    roomOf: (storeId) =>
+      backlogged.has(storeId) || deps.isSlow(storeId)
+        ? 0
+        : STORE_WINDOW_MAX - (inHand.get(storeId) ?? 0),
+    storeIds: () => [...backlogged],
+    takeRefill() {
+      const storeIds = [...toRefill]
+      toRefill.clear()
+      return storeIds
+    },
+    needsRefill: () => toRefill.size > 0,
+    refilled(asked, counts) {
+      for (const storeId of asked) if (!counts.has(storeId)) backlogged.delete(storeId)
+      queued(counts)
+    },
+  }
+}
