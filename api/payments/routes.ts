@@ -43,5 +43,6 @@ export const getPaymentStream = endpoint({
   summary:
     'Watch a payment: server-sent events with the payment object, at once and at each change',
   fails: ['payment_not_found', 'rate_limited'],
-  handle: (deps, { params, clientIp }) => streamPayment(deps, params.id, clientIp()),
+  handle: (deps, { request, params, clientIp }) =>
+    streamPayment(deps, params.id, { clientIp: clientIp(), method: request.method }),
 })

@@ -15,6 +15,13 @@ const RETRY_MS = 3_000
 /** Seconds after which a refused page may try again. */
 const BUSY_RETRY_S = 10
 
+const STREAM_HEADERS = {
+  'Content-Type': 'text/event-stream',
+  'Cache-Control': 'no-store',
+  // Proxies that collect answers before they pass them on (nginx) must not collect this one.
+  'X-Accel-Buffering': 'no',
+}
+
 /** Open streams of this process by client. */
 export type StreamCounts = Map<string, number>
 
@@ -25,9 +32,11 @@ export type StreamCounts = Map<string, number>
 export async function streamPayment(
   deps: ApiDeps,
   paymentId: string,
-  clientIp: string,
+  { clientIp, method }: { clientIp: string; method: string },
 ): Promise<Response> {
   const first = await showPayment(deps, paymentId)
+  // The answer to HEAD has no body to wait for the end of.
+  if (method === 'HEAD') return new Response(null, { headers: STREAM_HEADERS })
   const client = rateKeyOfIp(clientIp)
   if (deps.changes.count() >= STREAMS_MAX) fail('unavailable', { retryAfterSeconds: BUSY_RETRY_S })
   if ((deps.streams.get(client) ?? 0) >= STREAMS_PER_CLIENT_MAX) {
@@ -40,14 +49,7 @@ export async function streamPayment(
     },
     cancel: () => close(),
   })
-  return new Response(body, {
-    headers: {
-      'Content-Type': 'text/event-stream',
-      'Cache-Control': 'no-store',
-      // Proxies that collect answers before they pass them on (nginx) must not collect this one.
-      'X-Accel-Buffering': 'no',
-    },
-  })
+  return new Response(body, { headers: STREAM_HEADERS })
 }
 
 function openStream(

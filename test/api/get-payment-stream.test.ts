@@ -99,6 +99,12 @@ test('a page that leaves is forgotten', async () => {
   assert.equal(api.deps.streams.size, 0)
 })
 
+test('HEAD opens no stream', async () => {
+  const answer = await api.call('HEAD', `/v1/payments/${await checkout()}/stream`)
+  assert.equal(answer.status, 200)
+  await until(() => api.deps.changes.count() === 0, { what: 'no stream' })
+})
+
 test('404 payment_not_found when nobody has that id', async () => {
   const answer = await api.call('GET', `/v1/payments/${newId('pay')}/stream`)
   assertError(answer, 404, 'payment_not_found')
