@@ -8,29 +8,40 @@ export type OriginRow = {
   status: OriginStatus
   firstConfirmedAt: Date | null
   createdAt: Date
-  /** Sorts by time, then in a fixed order: an origin has no id that does. */
-  originKey: string
+  /** Microseconds since 1970 and the host's hash: an origin's place in its list. */
+  createdMicros: number
+  hostHash: string
 }
 
-/** A store's origins, newest first, from a key downwards. A store has few: a host costs a confirmed payment. */
+/** What the wire shows of it. */
+export type ShownOrigin = Omit<OriginRow, 'createdMicros' | 'hostHash'>
+
+/** Where a page begins: below this place. Undefined at the top. */
+export type OriginPlace = { createdMicros: number; hostHash: string }
+
+/** A stretch of a store's origins, newest first. */
 export async function listOrigins(
   db: Db,
   storeId: string,
   status: OriginStatus | undefined,
-  before: string,
+  before: OriginPlace | undefined,
   limit: number,
 ): Promise<OriginRow[]> {
   return db`
-    select host, status, first_confirmed_at, created_at, origin_key
-    from (
-      select host, status, first_confirmed_at, created_at,
-        to_char(created_at at time zone 'UTC', 'YYYYMMDDHH24MISSUS') || md5(host) collate "C" as origin_key
-      from origins
-      where store_id = ${storeId} ${status === undefined ? db`` : db`and status = ${status}`}
-    ) keyed
-    where origin_key < ${before}
-    order by origin_key desc
+    select host, status, first_confirmed_at, created_at, md5(host) as host_hash,
+      (extract(epoch from created_at) * 1000000)::bigint as created_micros
+    from origins
+    where store_id = ${storeId}
+      ${status === undefined ? db`` : db`and status = ${status}`}
+      ${before === undefined ? db`` : below(db, before)}
+    order by store_id desc, created_at desc, md5(host) desc
     limit ${limit}`
+}
+
+function below(db: Db, { createdMicros, hostHash }: OriginPlace) {
+  return db`
+    and (created_at, md5(host)) <
+      (timestamptz 'epoch' + ${createdMicros}::bigint * interval '1 microsecond', ${hostHash})`
 }
 
 export async function putOriginStatus(
@@ -38,8 +49,8 @@ export async function putOriginStatus(
   storeId: string,
   host: string,
   status: OriginStatus,
-): Promise<Omit<OriginRow, 'originKey'>> {
-  const [row] = await db<Omit<OriginRow, 'originKey'>[]>`
+): Promise<ShownOrigin> {
+  const [row] = await db<ShownOrigin[]>`
     insert into origins (store_id, host, status)
     values (${storeId}, ${host}, ${status})
     on conflict (store_id, host) do update set status = excluded.status

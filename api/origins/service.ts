@@ -4,11 +4,16 @@ import type { StoreCaller } from '../auth.ts'
 import type { ApiDeps } from '../deps.ts'
 import { guardLiveStore } from '../live-guard.ts'
 import { readPage, toPage } from '../pagination.ts'
-import { LAST_ID } from '../words.ts'
-import { listOrigins, type OriginRow, type OriginStatus, putOriginStatus } from './queries.ts'
+import {
+  listOrigins,
+  type OriginPlace,
+  type OriginStatus,
+  putOriginStatus,
+  type ShownOrigin,
+} from './queries.ts'
 
-/** Cursors hold ids; an origin's key is made to look like one. */
-const CURSOR_PREFIX = 'origin_'
+/** Cursors hold ids; an origin's place is made to look like one: 16 digits and the hash. */
+const PLACE = /^origin_(\d{16})([0-9a-f]{32})$/
 
 export async function showOrigins(
   deps: ApiDeps,
@@ -17,9 +22,8 @@ export async function showOrigins(
 ) {
   const { status } = query
   const page = readPage(query, { list: 'origins', storeId, status })
-  const before = page.before?.slice(CURSOR_PREFIX.length) ?? LAST_ID
-  const rows = await listOrigins(deps.db, storeId, status, before, page.limit + 1)
-  return toPage(page, rows, (row) => `${CURSOR_PREFIX}${row.originKey}`, originView)
+  const rows = await listOrigins(deps.db, storeId, status, readPlace(page.before), page.limit + 1)
+  return toPage(page, rows, placeOf, originView)
 }
 
 /** Errors: origin_not_found, when the path names no host; mode_mismatch. */
@@ -39,7 +43,17 @@ export async function ruleOnOrigin(
   return originView(await putOriginStatus(deps.db, caller.storeId, host, status))
 }
 
-function originView(row: Omit<OriginRow, 'originKey'>) {
+function placeOf({ createdMicros, hostHash }: OriginPlace): string {
+  return `origin_${createdMicros}${hostHash}`
+}
+
+/** A cursor is bound to its list, but anybody can make one: what is no place is the top. */
+function readPlace(before: string | undefined): OriginPlace | undefined {
+  const [, micros, hostHash] = PLACE.exec(before ?? '') ?? []
+  return hostHash === undefined ? undefined : { createdMicros: Number(micros), hostHash }
+}
+
+function originView(row: ShownOrigin) {
   return {
     host: row.host,
     status: row.status,
