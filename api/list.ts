@@ -7,6 +7,9 @@ import { cursorBelow, type PageStart } from './pagination.ts'
  */
 export const SCANNED_MAX = 10_000
 
+/** Searches made for a page while nothing is found: a page is only empty when 100,000 rows in a row were not wanted. */
+const SEARCHES_MAX = 10
+
 /** Sorts behind every id: ids are letters and digits of ASCII. */
 const ABOVE_ALL_IDS = '~'
 
@@ -39,11 +42,16 @@ export async function readSlice<Row>(
   modes: readonly Mode[],
   where: { before: string | undefined; from?: string | undefined; limit: number },
 ): Promise<Slice<Row>> {
-  const { before = ABOVE_ALL_IDS, from = '', limit } = where
-  const found = await Promise.all(
-    modes.map((mode) => readStretch(list, { mode, from, before, limit: limit + 1 })),
-  )
-  return mergeFound(found, limit, list.idOf)
+  const { from = '', limit } = where
+  let before = where.before ?? ABOVE_ALL_IDS
+  for (let search = 1; ; search += 1) {
+    const stretch = { from, before, limit: limit + 1 }
+    const found = await Promise.all(modes.map((mode) => readStretch(list, { mode, ...stretch })))
+    const slice = mergeFound(found, limit, list.idOf)
+    const { rows, next } = slice
+    if (rows.length > 0 || next === undefined || search === SEARCHES_MAX) return slice
+    before = next
+  }
 }
 
 async function readStretch<Row>(list: List<Row>, stretch: Stretch): Promise<Found<Row>> {

@@ -30,17 +30,23 @@ export function streamText(
   onError: (error: unknown) => void,
 ): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder()
+  let isCanceled = false
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
         try {
           const text = await readMore()
+          // Nobody reads any more: the connection was closed while the next piece was being made.
+          if (isCanceled) return
           if (text === undefined) controller.close()
           else controller.enqueue(encoder.encode(text))
         } catch (error) {
           onError(error)
           controller.error(error)
         }
+      },
+      cancel() {
+        isCanceled = true
       },
     },
     { highWaterMark: 0 },

@@ -52,6 +52,20 @@ test('a streamed body is made no faster than it is read', async () => {
   assert.equal(madeCount, 2)
 })
 
+test('a body whose reader leaves while a piece is being made ends without an error', async () => {
+  const piece = Promise.withResolvers<string>()
+  const stream = streamText(
+    () => piece.promise,
+    () => assert.fail('nothing went wrong'),
+  )
+  const reader = stream.getReader()
+  const reading = reader.read()
+  await reader.cancel()
+  piece.resolve('late')
+  assert.equal((await reading).done, true)
+  await piece.promise
+})
+
 test('a streamed body that cannot go on is cut off, not ended', async () => {
   const errors: unknown[] = []
   const broken = new Error('the database went away')

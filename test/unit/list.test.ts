@@ -64,3 +64,19 @@ test('walks of any page size over any rows, filtered or not, see each wanted row
     assert.deepEqual(seen, wanted, `pages of ${limit}`)
   }
 })
+
+test('a page is empty only after many rows in a row were not wanted, and says where to go on', async () => {
+  let searchCount = 0
+  const list = {
+    read: async () => [],
+    readScanEnd: async () => {
+      searchCount += 1
+      return `x${String(1_000 - searchCount)}`
+    },
+    idOf: (row: string) => row,
+  }
+  assert.deepEqual(await readSlice(list, ['test'], { before: undefined, limit: 5 }), {
+    rows: [],
+    next: 'x990',
+  })
+})
