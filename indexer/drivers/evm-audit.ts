@@ -160,7 +160,7 @@ async function readReceiptsBatch(
     assertWithin(found, from, header, host)
     return { last: header, logs: found }
   })
-  const transfers = await withTimes(reader, logs, last, provider)
+  const transfers = await withTimes(reader, logs, [last], provider)
   return { transfers, lastHash: last.hash, provider }
 }
 

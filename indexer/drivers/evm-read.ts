@@ -79,31 +79,31 @@ export async function readBlockTransfers(
 }
 
 /**
- * The watched transfers of an inclusive range. The last block's header comes from the same batch: a node that does not
- * have that block yet answers null for it, where its logs alone would be `[]`.
+ * The watched transfers of an inclusive range. The headers of its ends come from the same batch: a node that does not have
+ * the last block yet answers null for it, where its logs alone would be `[]`, and the first one says which block the
+ * range follows.
  */
 export async function readRange(
   reader: Reader,
   from: number,
   to: number,
   options: ReadOptions = {},
-): Promise<By<RangeWithTransfers>> {
+): Promise<By<Required<RangeWithTransfers>>> {
   const { rpc, contracts, filter } = reader
   const range = { ...filter, fromBlock: toHex(from), toBlock: toHex(to) }
   const query = { method: 'eth_getLogs', params: [range] }
-  const { answers, provider } = await rpc.batch([headerCall(to), query], {
-    timeoutMs: RANGE_TIMEOUT_MS,
-    ...options,
-  })
+  const calls = [headerCall(to), query, ...(from === to ? [] : [headerCall(from)])]
+  const { answers, provider } = await rpc.batch(calls, { timeoutMs: RANGE_TIMEOUT_MS, ...options })
   const host = rpc.hostOf(provider)
-  const { last, logs } = judged(rpc, provider, () => {
+  const { last, first, logs } = judged(rpc, provider, () => {
     const header = readLast(answers[0], to, host)
+    const start = from === to ? header : readLast(answers[2], from, host)
     const found = readTransfers(unwrap(answers[1], host), contracts, host)
     assertWithin(found, from, header, host)
-    return { last: header, logs: found }
+    return { last: header, first: start, logs: found }
   })
-  const transfers = await withTimes(reader, logs, last, provider)
-  return { last, transfers, provider }
+  const transfers = await withTimes(reader, logs, [first, last], provider)
+  return { last, transfers, parentHash: first.parentHash, provider }
 }
 
 /** Runs a reading again when a provider contradicted itself or lagged, by others if there are any. */
@@ -156,12 +156,12 @@ export function assertWithin(
 export async function withTimes(
   { rpc }: Reader,
   logs: readonly TransferLog[],
-  last: BlockRef,
+  known: readonly BlockRef[],
   provider: number,
 ): Promise<Observation[]> {
   const timeless = logs.filter((one) => one.blockTimeMs === undefined)
   const numbers = [...new Set(timeless.map((one) => one.blockNumber))]
-  const blocks = new Map([[last.number, last]])
+  const blocks = new Map(known.map((block) => [block.number, block]))
   const unknown = numbers.filter((number) => !blocks.has(number))
   for (let start = 0; start < unknown.length; start += HEADERS_PER_BATCH) {
     const part = unknown.slice(start, start + HEADERS_PER_BATCH)

@@ -3,15 +3,8 @@ import { RpcError } from '../rpc-error.ts'
 import type { BlockRef, BlockWithTransfers, Driver, DriverDeps } from './driver.ts'
 import { createAuditor, createReaders } from './evm-audit.ts'
 import { checkDecimals, checkProviders, noteClock, verifyChainId } from './evm-check.ts'
-import {
-  createReader,
-  type Reader,
-  readBlock,
-  readBlockTransfers,
-  readRange,
-  retrying,
-} from './evm-read.ts'
-import { createSpan } from './evm-span.ts'
+import { createRangeReader } from './evm-range.ts'
+import { createReader, type Reader, readBlock, readBlockTransfers, retrying } from './evm-read.ts'
 import { type Bell, openBell, PING_CALL } from './evm-wake.ts'
 
 /** Times a block is read anew because it left the chain between its header and its logs. */
@@ -36,7 +29,6 @@ export function createEvmDriver(deps: DriverDeps): Driver {
   })
   const reader = createReader(rpc, deployment)
   const readers = createReaders()
-  const span = createSpan()
   const newest = createNewest(deps, reader)
   const audit = createAuditor(reader, readers, log)
   let bell: Bell | undefined
@@ -55,14 +47,7 @@ export function createEvmDriver(deps: DriverDeps): Driver {
       readers.note(number, number, reading.provider)
       return { block: reading.block, transfers: reading.transfers }
     },
-    async rangeWithTransfers(from, to) {
-      const { last, transfers, provider } = await span.read(from, to, (first, end) =>
-        retrying(() => readRange(reader, first, end)),
-      )
-      span.noteSize(transfers.length)
-      readers.note(from, last.number, provider)
-      return { last, transfers }
-    },
+    rangeWithTransfers: createRangeReader(reader, readers, () => newest.number),
     auditTransfers: audit,
     wake(onWake) {
       bell?.stop()
@@ -110,6 +95,7 @@ function createNewest({ deployment, nowMs }: DriverDeps, reader: Reader) {
   const { rpc } = reader
   const staleMs = Math.max(STALE_MS_MIN, STALE_BLOCKS * deployment.blockTimeMs)
   let remembered: BlockRef | undefined
+  let number = 0
   let seenHash: unknown
   let seenAtMs: number | undefined
   let comparedAtMs = Number.NEGATIVE_INFINITY
@@ -134,6 +120,10 @@ function createNewest({ deployment, nowMs }: DriverDeps, reader: Reader) {
     get seenAtMs() {
       return seenAtMs
     },
+    /** Height of the newest block read. */
+    get number() {
+      return number
+    },
     note(head: unknown) {
       if (typeof head === 'object' && head !== null) see((head as { hash?: unknown }).hash)
     },
@@ -148,6 +138,7 @@ function createNewest({ deployment, nowMs }: DriverDeps, reader: Reader) {
       const head = isStale && rpc.providerCount > 1 ? await compare(block, provider) : block
       see(head.hash)
       remembered = head
+      number = head.number
       return head
     },
     /** The header that `read` answered, once, when it is of this height. */

@@ -8,6 +8,7 @@ import { createDriver } from '../../indexer/drivers/registry.ts'
 import { RpcError, type RpcErrorKind } from '../../indexer/rpc-error.ts'
 import { startTestChain, type TestChain } from '../support/anvil.ts'
 import { LOG_LIES, type LyingRpc, type RpcLog, startLyingRpc } from '../support/lying-rpc.ts'
+import { until } from '../support/until.ts'
 
 /** EIP-55, mixed case. */
 const SELLER = '0x52908400098527886E0F7030069857D2E4169EE7'
@@ -256,7 +257,11 @@ describe('the EVM driver reads', () => {
       reading.transfers.map((one) => one.blockTimeMs),
       truth.transfers.map((one) => one.blockTimeMs),
     )
-    assert.equal(headerCount, 3, 'two with transfers and the last of the range')
+    assert.equal(
+      headerCount,
+      3,
+      'the ends of the range, of which one has a transfer, and the other',
+    )
   })
 
   it('the whole chain in one range as block by block', async () => {
@@ -271,6 +276,44 @@ describe('the EVM driver reads', () => {
     assert.ok(single.length > 10)
     assert.deepEqual(plain(range.transfers), plain(single))
     assert.equal(range.last.number, number)
+  })
+
+  it('which block a range follows', async () => {
+    const { number } = await chain.head()
+    const driver = connect()
+    for (const from of [number - 3, number]) {
+      const { parentHash } = await driver.rangeWithTransfers(from, number)
+      assert.equal(parentHash, (await driver.block(from - 1))?.hash)
+    }
+  })
+
+  it('the next range ahead of time while far behind, and drops it when another is asked for', async () => {
+    await chain.mine(100)
+    await pay(31n)
+    await chain.mine(60)
+    const driver = connect()
+    const { number: head } = await driver.head()
+    const from = head - 99
+    const requests = () => first.requests().length
+    const before = requests()
+    await driver.rangeWithTransfers(from, from + 19)
+    await until(() => requests() === before + 2, { what: 'the next range is asked for' })
+    const next = await driver.rangeWithTransfers(from + 20, from + 39)
+    assert.deepEqual(amounts(next.transfers), [31n])
+    assert.equal(next.last.number, from + 39)
+    assert.equal(next.parentHash, (await driver.block(from + 19))?.hash)
+    const again = await driver.rangeWithTransfers(from + 30, head)
+    assert.deepEqual(amounts(again.transfers), [31n])
+    assert.equal(again.last.number, head)
+  })
+
+  it('nothing ahead of time near the head, where blocks may still be replaced', async () => {
+    const driver = connect()
+    const { number } = await driver.head()
+    const before = first.requests().length
+    await driver.rangeWithTransfers(number - 30, number - 20)
+    await driver.block(number)
+    assert.equal(first.requests().length, before + 2)
   })
 
   it('another provider’s head when the first stands still', async () => {
