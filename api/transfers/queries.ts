@@ -21,12 +21,16 @@ export async function listTransferRows(
   state: TransferState | undefined,
   stretch: Stretch,
 ): Promise<TransferRow[]> {
+  const { rows, order } = scan(db, storeId, state, stretch)
+  // One look at the transfers per row, as far as the page needs: a join could choose to read them all.
   return db<TransferRow[]>`
     select ${transferColumns(db)}
-    from (${scan(db, storeId, state, stretch)} limit ${SCANNED_MAX}) i
-    join transfers t on t.transfer_id = i.transfer_id
+    from (${rows} order by ${order} limit ${SCANNED_MAX}) i
+    cross join lateral (
+      select * from transfers where transfer_id = i.transfer_id limit 1
+    ) t
     where t.state <> 'RETRACTED' and i.state = coalesce(${state ?? null}, i.state)
-    order by i.transfer_id desc
+    order by ${order}
     limit ${stretch.limit}`
 }
 
@@ -36,27 +40,33 @@ export async function readTransferScanEnd(
   state: TransferState | undefined,
   stretch: Stretch,
 ): Promise<string | undefined> {
-  const rows = await db<{ transferId: string }[]>`
+  const { rows, order } = scan(db, storeId, state, stretch)
+  const ends = await db<{ transferId: string }[]>`
     select transfer_id
-    from (${scan(db, storeId, state, stretch)} offset ${SCANNED_MAX - 1} limit 1) i`
-  return rows[0]?.transferId
+    from (${rows} order by ${order} offset ${SCANNED_MAX - 1} limit 1) i`
+  return ends[0]?.transferId
 }
 
 /** What waits for the seller has an index of its own; what was matched is most of the inbox anyway. */
 function scan(db: Db, storeId: string, state: TransferState | undefined, stretch: Stretch) {
   const { mode, from, before } = stretch
-  return state === undefined || state === 'MATCHED'
-    ? db`
-      select * from inbox
-      where (store_id, mode, transfer_id) >= (${storeId}, ${mode}, ${from})
-        and (store_id, mode, transfer_id) < (${storeId}, ${mode}, ${before})
-      order by store_id desc, mode desc, transfer_id desc`
-    : db`
-      select * from inbox
+  if (state === undefined || state === 'MATCHED') {
+    return {
+      rows: db`
+        select * from inbox i
+        where (store_id, mode, transfer_id) >= (${storeId}, ${mode}, ${from})
+          and (store_id, mode, transfer_id) < (${storeId}, ${mode}, ${before})`,
+      order: db`i.store_id desc, i.mode desc, i.transfer_id desc`,
+    }
+  }
+  return {
+    rows: db`
+      select * from inbox i
       where (store_id, mode, state, transfer_id) >= (${storeId}, ${mode}, ${state}, ${from})
         and (store_id, mode, state, transfer_id) < (${storeId}, ${mode}, ${state}, ${before})
-        and state <> 'MATCHED'
-      order by store_id desc, mode desc, state desc, transfer_id desc`
+        and state <> 'MATCHED'`,
+    order: db`i.store_id desc, i.mode desc, i.state desc, i.transfer_id desc`,
+  }
 }
 
 /** One transfer of a store's inbox; undefined when it is not there, or left the chain. */
