@@ -2,7 +2,10 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { travel } from '../support/database.ts'
 import { type Stack, startStack } from '../support/stack.ts'
+import { allowSlowHooks } from '../support/timeouts.ts'
 import { until } from '../support/until.ts'
+
+allowSlowHooks()
 
 /** Milliseconds: a flow starts nothing slow, but shares two cores with everything else. */
 const timeout = 90_000
