@@ -104,7 +104,10 @@ export async function readStorePayment(
   return rows[0]
 }
 
-/** Transfers shown of one payment: an honest buyer needs one, a careless one a handful. */
+/**
+ * Transfers shown of one payment, and looked at for it: an honest buyer needs one, a careless one a handful. Of more,
+ * which anybody can send as dust, any so many are shown.
+ */
 const TRANSFERS_MAX = 200
 
 /** What is attributed to a payment now, in the order of the chain. */
@@ -113,10 +116,12 @@ export async function readPaymentTransfers(db: Db, paymentId: string): Promise<T
     select transfer_id, state, reason, '{}'::text[] as candidates, network, token, mode, tx_hash, log_index,
       block_number, sender, address, amount_base_units, decimals, payment_id, null as note, seen_at,
       null as resolved_at
-    from transfers
-    where payment_id = ${paymentId} and state = 'MATCHED'
-    order by block_number, log_index
-    limit ${TRANSFERS_MAX}`
+    from (
+      select * from transfers
+      where payment_id = ${paymentId} and state = 'MATCHED'
+      limit ${TRANSFERS_MAX}
+    ) t
+    order by block_number, log_index`
 }
 
 /** A transfer that was thought of for a payment, taken or not. */
@@ -141,10 +146,13 @@ export async function readTracedTransfers(
       t.sender, t.address, t.amount_base_units, t.decimals, p.payment_id, i.note, t.seen_at, i.resolved_at,
       t.rule, t.is_final, t.is_held, t.payment_id is not null and p.payment_id is null as is_elsewhere
     from (
-      select * from transfers where payment_id = ${paymentId}
+      (select * from transfers where payment_id = ${paymentId} limit ${TRANSFERS_MAX})
       union
-      select * from transfers
-      where candidates @> ${db.json([paymentId])} and candidates <> '[]'
+      (
+        select * from transfers
+        where candidates @> ${db.json([paymentId])} and candidates <> '[]'
+        limit ${TRANSFERS_MAX}
+      )
     ) t
     left join payments p on p.payment_id = t.payment_id and p.store_id = ${storeId}
     left join inbox i on i.transfer_id = t.transfer_id and i.store_id = ${storeId}
