@@ -27,7 +27,7 @@ export async function listEvents(
     select order_key, mode, sequence, body
     from (${scanKeys(db, filter, stretch)} limit ${SCANNED_MAX}) e
     where sequence is not null and type = coalesce(${filter.type ?? null}, type)
-    order by order_key desc
+    order by store_id desc, mode desc, order_key desc
     limit ${stretch.limit}`
 }
 
@@ -69,12 +69,14 @@ export async function readLastSequence(db: Db, storeId: string, mode: Mode): Pro
   return row?.sequence ?? 0
 }
 
+/** Written so that only the index by store and mode gives its order. */
 function scanKeys(db: Db, { storeId, paymentId }: EventFilter, stretch: KeyStretch) {
   const { mode, from, before } = stretch
   return db`
     select *
     from events
-    where store_id = ${storeId} and mode = ${mode} and order_key >= ${from} and order_key < ${before}
+    where (store_id, mode, order_key) >= (${storeId}, ${mode}, ${from})
+      and (store_id, mode, order_key) < (${storeId}, ${mode}, ${before})
       ${paymentId === undefined ? db`` : db`and payment_id = ${paymentId}`}
-    order by order_key desc`
+    order by store_id desc, mode desc, order_key desc`
 }

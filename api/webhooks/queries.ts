@@ -96,7 +96,7 @@ export async function listDeliveries(
       next_attempt_at, created_at, delivered_at
     from (${scan(db, storeId, filter, stretch)} limit ${SCANNED_MAX}) d
     where status = coalesce(${status ?? null}, status) and event_type = coalesce(${eventType ?? null}, event_type)
-    order by delivery_id desc
+    order by store_id desc, mode desc, delivery_id desc
     limit ${stretch.limit}`
 }
 
@@ -112,21 +112,29 @@ export async function readDeliveryScanEnd(
   return row?.deliveryId
 }
 
-/** A payment has few, and so has death: both have an index of their own. */
+/**
+ * Written so that only an index by store and mode gives its order: the primary key would lead through other stores' rows.
+ * Death is rare and has an index of its own. A payment's deliveries are few and are found first.
+ */
 function scan(db: Db, storeId: string, { status, paymentId }: DeliveriesQuery, stretch: Stretch) {
   const { mode, from, before } = stretch
+  const source =
+    paymentId === undefined
+      ? db`deliveries`
+      : db`(
+          select d.*
+          from events e
+          join deliveries d on d.event_id = e.event_id
+          where e.payment_id = ${paymentId}
+          offset 0
+        ) of_payment`
   return db`
     select *
-    from deliveries
-    where store_id = ${storeId} and mode = ${mode}
-      and delivery_id >= ${from} and delivery_id < ${before}
+    from ${source}
+    where (store_id, mode, delivery_id) >= (${storeId}, ${mode}, ${from})
+      and (store_id, mode, delivery_id) < (${storeId}, ${mode}, ${before})
       ${status === 'DEAD' ? db`and status = 'DEAD'` : db``}
-      ${
-        paymentId === undefined
-          ? db``
-          : db`and event_id in (select e.event_id from events e where e.payment_id = ${paymentId})`
-      }
-    order by delivery_id desc`
+    order by store_id desc, mode desc, delivery_id desc`
 }
 
 export async function readDelivery(
