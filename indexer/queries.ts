@@ -133,7 +133,10 @@ function toSeen(hit: Hit, index: number) {
 /** A transfer about to be stored. */
 export type NewTransfer = { transferId: string; hit: Hit; decision: Decision }
 
-/** Stores transfers and answers the ids of those that were new: a block read again changes nothing. */
+/**
+ * Stores transfers and answers the given ids of those that are new, or back: a block read again changes nothing, one whose
+ * branch was left and is canonical again brings its transfers back.
+ */
 export async function insertTransfers(
   tx: Tx,
   deployment: Deployment,
@@ -159,17 +162,24 @@ export async function insertTransfers(
     candidates: decision.state === 'MATCHED' ? [] : decision.candidates,
   }))
   const inserted = await tx<{ transferId: string }[]>`
-    with inserted as (
+    with given as (
+      select * from jsonb_populate_recordset(null::transfers, ${tx.json(rows)})
+    ),
+    inserted as (
       insert into transfers (transfer_id, deployment, network, mode, block_hash, tx_hash, log_index,
         block_number, block_time, token, contract, decimals, sender, address, amount_base_units,
         state, payment_id, rule, reason, candidates)
-      select t.transfer_id, ${deployment.deployment}, ${deployment.network}, ${deployment.mode},
+      select distinct on (t.block_hash, t.tx_hash, t.log_index)
+        t.transfer_id, ${deployment.deployment}, ${deployment.network}, ${deployment.mode},
         t.block_hash, t.tx_hash, t.log_index, t.block_number, t.block_time, t.token, t.contract,
         t.decimals, t.sender, t.address, t.amount_base_units, t.state, t.payment_id, t.rule,
         t.reason, t.candidates
-      from jsonb_populate_recordset(null::transfers, ${tx.json(rows)}) t
-      on conflict (deployment, block_hash, tx_hash, log_index) do nothing
-      returning transfer_id, address, payment_id, state, mode
+      from given t
+      on conflict (deployment, block_hash, tx_hash, log_index) do update set
+        state = excluded.state, payment_id = excluded.payment_id, rule = excluded.rule,
+        reason = excluded.reason, candidates = excluded.candidates, is_held = false
+      where transfers.state = 'RETRACTED'
+      returning transfer_id, block_hash, tx_hash, log_index, address, payment_id, state, mode
     ),
     used as (
       update xpub_addresses x set received_at = service_now()
@@ -185,8 +195,11 @@ export async function insertTransfers(
       left join wallets w on i.payment_id is null and w.mode = i.mode
         and (w.address = i.address or w.xpub = x.xpub)
       where coalesce(p.store_id, w.store_id) is not null
+      on conflict (store_id, transfer_id) do update set state = excluded.state
     )
-    select transfer_id from inserted`
+    select g.transfer_id
+    from inserted i
+    join given g on g.block_hash = i.block_hash and g.tx_hash = i.tx_hash and g.log_index = i.log_index`
   return new Set(inserted.map((row) => row.transferId))
 }
 

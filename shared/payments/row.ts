@@ -1,5 +1,5 @@
 import type { Mode } from '#shared/networks/registry.ts'
-import type { PaymentStatus } from '#shared/payments/machine.ts'
+import { isTerminal, type PaymentStatus } from '#shared/payments/machine.ts'
 
 /** A row of `payments`. Amounts in base units are bigint; times are Postgres's. */
 export type PaymentRow = {
@@ -54,12 +54,19 @@ export type PaymentReading = PaymentRow & {
 /** A payment locked for update, with the store settings that decide about it. */
 export type LockedPayment = PaymentRow & { topUpUntilExpiry: boolean; now: Date }
 
-/** `position − block + 1`; undefined until detected. A simulated payment has its full depth. */
+/**
+ * `position − block + 1`; undefined until detected. A simulated payment has its full depth. Where heights are skipped and
+ * the chain itself says what is final, that count runs ahead or behind: it stays short of the depth until the payment is
+ * settled, and reaches it then.
+ */
 export function confirmationsOf(
-  payment: Pick<PaymentRow, 'blockNumber' | 'isSimulated' | 'confirmationsRequired'>,
+  payment: Pick<PaymentRow, 'blockNumber' | 'isSimulated' | 'confirmationsRequired' | 'status'>,
   position: number | null,
 ): number | undefined {
   if (payment.blockNumber === null) return undefined
   if (payment.isSimulated) return payment.confirmationsRequired
-  return Math.max(1, (position ?? payment.blockNumber) - payment.blockNumber + 1)
+  const { blockNumber, confirmationsRequired: required, status } = payment
+  const counted = Math.max(1, (position ?? blockNumber) - blockNumber + 1)
+  if (status === 'DETECTED') return Math.max(1, Math.min(counted, required - 1))
+  return isTerminal(status) ? Math.max(counted, required) : counted
 }

@@ -190,6 +190,20 @@ test('a reorganisation returns a detected payment to pending, and the new branch
   ])
 })
 
+test('a branch that was left and comes back brings its transfers back', async () => {
+  const { paymentId, due } = await claim(1_450)
+  const ancestor = tip
+  const observations = await extend((block) => [seen(block, due)])
+  const left = tip
+  await commitReorg(deps, { epoch, previousHash: left.hash }, ancestor)
+  assert.equal(await statusOf(paymentId), 'PENDING')
+  const hits = await findHits(deps, observations)
+  await commitBlock(deps, { epoch, previousHash: ancestor.hash }, left, hits)
+  assert.equal(await statusOf(paymentId), 'DETECTED')
+  assert.deepEqual(await audit(observations), { foundCount: 0, heldCount: 0 })
+  assert.equal(await statusOf(paymentId), 'CONFIRMED')
+})
+
 test('a transfer mined before a cancel but seen after it is LATE in the inbox', async () => {
   const { paymentId, due } = await claim(1_500)
   await cancelPayment(database.db, paymentId, SETTINGS)

@@ -162,7 +162,8 @@ export function createLedger(options: LedgerOptions): Ledger {
       history.has(pubkey) ? history.at(pubkey, at) : readAccount(svm, pubkey as Address),
     knownAccounts: () => history.keys(),
     airdrop(to, amount) {
-      svm.airdrop(to, lamports(amount))
+      const result = svm.airdrop(to, lamports(amount))
+      if (result instanceof FailedTransactionMetadata) throw new Error(`no airdrop of ${amount}`)
       history.note(to, slot, readAccount(svm, to))
     },
     rentOf: (bytes) => svm.minimumBalanceForRentExemption(BigInt(bytes)),
