@@ -1,8 +1,8 @@
 import { createKeyring } from '#shared/crypto.ts'
-import { type Db, isUnavailable } from '#shared/db.ts'
+import type { Db } from '#shared/db.ts'
 import type { Log } from '#shared/log.ts'
 import { createMetrics } from '#shared/metrics.ts'
-import { assertSchemaCurrent } from '#shared/migrate.ts'
+import { awaitSchema } from '#shared/migrate.ts'
 import { serve } from '#shared/runtime.ts'
 import { type App, createApp } from './app.ts'
 import type { ApiConfig, ApiDeps, ApiPorts } from './deps.ts'
@@ -35,8 +35,6 @@ export type StartOptions = {
 
 /** Milliseconds from the request to stop until connections are cut. */
 export const STOP_TIMEOUT_MS = 4_000
-/** Milliseconds between two looks for a database that cannot be reached. */
-const SCHEMA_RETRY_MS = 500
 
 /** Starts the API on its port. It answers at once; `ready` says when it can do more than refuse. */
 export function startApi(options: StartOptions): RunningApi {
@@ -53,7 +51,7 @@ export function startApi(options: StartOptions): RunningApi {
     url: server.url,
     app,
     deps,
-    ready: awaitSchema(deps, stopping.signal),
+    ready: openSchema(deps, stopping.signal),
     async stop() {
       stopping.abort()
       await Promise.all([server.stop(STOP_TIMEOUT_MS), firstOf(changesEnd, STOP_TIMEOUT_MS)])
@@ -93,16 +91,7 @@ async function firstOf(done: Promise<void>, timeoutMs: number): Promise<void> {
   clearTimeout(timer)
 }
 
-async function awaitSchema(deps: ApiDeps, signal: AbortSignal): Promise<void> {
-  while (!signal.aborted) {
-    try {
-      await assertSchemaCurrent(deps.db)
-      deps.schema.isCurrent = true
-      return
-    } catch (error) {
-      if (!isUnavailable(error)) throw error
-      deps.log.warn('waiting for the database', { cause: error })
-    }
-    await new Promise((resolve) => setTimeout(resolve, SCHEMA_RETRY_MS))
-  }
+async function openSchema(deps: ApiDeps, signal: AbortSignal): Promise<void> {
+  await awaitSchema(deps, signal)
+  deps.schema.isCurrent = !signal.aborted
 }

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import type { Config } from '#shared/config.ts'
 import { listen } from '#shared/db/listen.ts'
-import { type Db, isUnavailable } from '#shared/db.ts'
+import type { Db } from '#shared/db.ts'
 import type { Log } from '#shared/log.ts'
 import { createMetrics } from '#shared/metrics.ts'
-import { assertSchemaCurrent } from '#shared/migrate.ts'
+import { awaitSchema } from '#shared/migrate.ts'
 import type { Deployment } from '#shared/networks/registry.ts'
 import { createDoorbell, type Doorbell } from './doorbell.ts'
 import type { Driver } from './drivers/driver.ts'
@@ -14,8 +14,6 @@ import { type Run, runDeployment } from './run.ts'
 
 /** Notified with a deployment's name when somebody wants to know now (a buyer who looks at a payment). */
 const REQUESTS_CHANNEL = 'requests'
-/** Milliseconds between two looks for a database that cannot be reached. */
-const SCHEMA_RETRY_MS = 500
 
 export type IndexerDeps = {
   config: Pick<Config, 'slotQuarantineHours' | 'databaseListenUrl' | 'metricsPort' | 'host'>
@@ -87,17 +85,4 @@ function follow(deps: IndexerDeps, deployment: Deployment, leader: string): Foll
   const settings = { quarantineHours: deps.config.slotQuarantineHours }
   const run = runDeployment({ db, deployment, driver, doorbell, log, leader, nowMs, settings })
   return { deployment, run, driver, doorbell }
-}
-
-async function awaitSchema(deps: IndexerDeps, signal: AbortSignal): Promise<void> {
-  while (!signal.aborted) {
-    try {
-      await assertSchemaCurrent(deps.db)
-      return
-    } catch (error) {
-      if (!isUnavailable(error)) throw error
-      deps.log.warn('waiting for the database', { cause: error })
-    }
-    await new Promise((resolve) => setTimeout(resolve, SCHEMA_RETRY_MS))
-  }
 }

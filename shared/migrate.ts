@@ -1,6 +1,14 @@
 import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
-import { closeDb, type Db, errorCode, openDb, type SqlLike, type Tx } from '#shared/db.ts'
+import {
+  closeDb,
+  type Db,
+  errorCode,
+  isUnavailable,
+  openDb,
+  type SqlLike,
+  type Tx,
+} from '#shared/db.ts'
 import type { Log } from '#shared/log.ts'
 
 /** Where the service's own migrations lie. */
@@ -58,6 +66,29 @@ export async function assertSchemaCurrent(
   directory: URL | string = MIGRATIONS_DIRECTORY,
 ): Promise<void> {
   compare(await readMigrations(directory), await readApplied(sql))
+}
+
+/** Milliseconds between two looks for a database that cannot be reached. */
+const SCHEMA_RETRY_MS = 500
+
+/**
+ * What every process does first: resolves when the schema is the code's, or when told to stop. A database that cannot be
+ * reached is waited for; one of another version throws {@link SchemaError}.
+ */
+export async function awaitSchema(
+  { db, log }: { db: SqlLike; log: Log },
+  signal: AbortSignal,
+): Promise<void> {
+  while (!signal.aborted) {
+    try {
+      await assertSchemaCurrent(db)
+      return
+    } catch (error) {
+      if (!isUnavailable(error)) throw error
+      log.warn('waiting for the database', { error })
+    }
+    await new Promise((resolve) => setTimeout(resolve, SCHEMA_RETRY_MS))
+  }
 }
 
 async function readMigrations(directory: URL | string): Promise<Migration[]> {

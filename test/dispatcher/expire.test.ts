@@ -162,4 +162,16 @@ describe('closing payment windows', () => {
     assert.equal(await releaseSlots(database.db), 1)
     assert.ok(!(await isHeld()))
   })
+
+  test('a slot on a chain is held until the chain was read past its release', async () => {
+    const paymentId = await openPayment({ clock: 'CHAIN', deployment: 'slow:test' })
+    await audit('slow:test', '1 second')
+    await closeWindows(database.db, DOOR)
+    await database.db`
+      update slots set release_at = service_now() - interval '1 hour' where payment_id = ${paymentId}`
+    await audit('slow:test', '-2 hours')
+    assert.equal(await releaseSlots(database.db), 0, 'the chain is behind')
+    await audit('slow:test', '-30 minutes')
+    assert.equal(await releaseSlots(database.db), 1)
+  })
 })
