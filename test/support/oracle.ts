@@ -8,9 +8,19 @@ import type { Db } from '#shared/db.ts'
 export type Evidence = {
   db: Db
   /** JSON-RPC endpoints by deployment; a deployment without one is judged by the database alone. */
-  chains?: Record<string, { httpUrl: string; contracts: string[] }>
+  chains?: Record<string, { httpUrl: string; contracts: string[] } | { read: ReadTransfers }>
   /** Ids of the events a receiver accepted, in any order and number; absent when the receiver is not judged. */
   receivedEventIds?: string[]
+}
+
+/** What a chain that is no EVM holds within an inclusive range of heights. */
+type ReadTransfers = (from: number, to: number) => Promise<OnChain[]>
+export type OnChain = {
+  blockHash: string
+  txHash: string
+  index: number
+  amount: bigint
+  to: string
 }
 
 type Payment = {
@@ -211,14 +221,19 @@ async function judgeChains(evidence: Evidence, transfers: Transfer[]): Promise<s
     select address from wallets where address is not null
     union select address from xpub_addresses`
   const known = new Set(owned.map(({ address }) => address.toLowerCase()))
-  for (const [deployment, { httpUrl, contracts }] of Object.entries(evidence.chains ?? {})) {
+  for (const [deployment, chain] of Object.entries(evidence.chains ?? {})) {
     const [cursor] = await evidence.db<{ blockNumber: number | null; first: number | null }[]>`
       select d.block_number, min(b.block_number) as first
       from deployments d left join blocks b on b.deployment = d.deployment
       where d.deployment = ${deployment} group by d.block_number`
     if (!cursor || cursor.blockNumber === null || cursor.first === null) continue
-    const onChain = (await readLogs(httpUrl, contracts, cursor.first + 1, cursor.blockNumber))
-      .filter((log) => known.has(log.to) && log.amount > 0n)
+    const range = [cursor.first + 1, cursor.blockNumber] as const
+    const found =
+      'read' in chain
+        ? await chain.read(...range)
+        : await readLogs(chain.httpUrl, chain.contracts, ...range)
+    const onChain = found
+      .filter((log) => known.has(log.to.toLowerCase()) && log.amount > 0n)
       .map((log) => `${deployment} ${log.blockHash} ${log.txHash} ${log.index} ${log.amount}`)
     const stored = transfers
       .filter((transfer) => transfer.deployment === deployment)
@@ -234,7 +249,12 @@ async function judgeChains(evidence: Evidence, transfers: Transfer[]): Promise<s
   return faults
 }
 
-async function readLogs(httpUrl: string, contracts: string[], from: number, to: number) {
+async function readLogs(
+  httpUrl: string,
+  contracts: string[],
+  from: number,
+  to: number,
+): Promise<OnChain[]> {
   if (to < from) return []
   const response = await fetch(httpUrl, {
     method: 'POST',

@@ -16,6 +16,8 @@ import { createTestDatabase, type TestDatabase } from './database.ts'
 import { assertOneStory } from './oracle.ts'
 import { type Receiver, startReceiver } from './receiver.ts'
 import { type SeededStore, type SeedOptions, seedStore } from './seed.ts'
+import { type SvmChain, startSvmChain } from './svm.ts'
+import { readSvmTransfers } from './svm-transfers.ts'
 import { until } from './until.ts'
 import { isGenuine } from './verify-webhook.ts'
 
@@ -25,6 +27,8 @@ export type ProcessName = 'api' | 'indexer' | 'dispatcher'
 export type Stack = {
   database: TestDatabase
   chain: TestChain
+  /** Only with the option `hasSolana`. */
+  svm: SvmChain | undefined
   receiver: Receiver
   seller: SeededStore
   apiUrl: string
@@ -76,7 +80,9 @@ export type StackOptions = {
   env?: Record<string, string>
   /** Processes started at once; default all three. */
   processes?: ProcessName[]
-  networks?: (chain: TestChain) => unknown
+  networks?: (chain: TestChain) => object
+  /** A Solana beside the EVM chain, as `solana:test`. */
+  hasSolana?: boolean
 }
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
@@ -92,16 +98,20 @@ const OUTPUT_CHARACTERS_MAX = 8_000
 
 export async function startStack(options: StackOptions = {}): Promise<Stack> {
   const directory = await mkdtemp(join(tmpdir(), 'stack-'))
-  const [database, chain, receiver, port] = await Promise.all([
+  const [database, chain, receiver, port, svm] = await Promise.all([
     createTestDatabase(),
     startTestChain(),
     startReceiver(),
     freePort(),
+    options.hasSolana ? startSvmChain() : undefined,
   ])
   const seller = await seedSeller(database, receiver, options.seed)
   const secret = seller.webhookSecret
   const networksFile = join(directory, 'networks.json')
-  const networks = options.networks?.(chain) ?? networksOf(chain, options.confirmations ?? 3)
+  const networks = {
+    ...(options.networks?.(chain) ?? networksOf(chain, options.confirmations ?? 3)),
+    ...(svm ? solanaNetworkOf(svm) : {}),
+  }
   await writeFile(networksFile, JSON.stringify(networks))
   const env = {
     DATABASE_URL: database.url,
@@ -144,6 +154,7 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
   return {
     database,
     chain,
+    svm,
     receiver,
     seller,
     apiUrl,
@@ -167,13 +178,16 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
     },
     post: (path, body) => call(apiUrl, 'POST', path, { body }),
     pay: (payment, amountBaseUnits = BigInt(payment.amountBaseUnits)) =>
-      chain.pay({ token: payment.contract, to: payment.payTo, amountBaseUnits }),
+      svm && payment.network === 'solana'
+        ? svm.pay({ mint: payment.contract, to: payment.payTo, amountBaseUnits })
+        : chain.pay({ token: payment.contract, to: payment.payTo, amountBaseUnits }),
     async untilStatus(paymentId, status, { isMining = true } = {}) {
       return until(
         async () => {
           const payment = await read(paymentId)
           if (payment.status === status) return payment
-          if (isMining) await chain.mine()
+          if (isMining && payment.network === 'solana') svm?.produce(4)
+          else if (isMining) await chain.mine()
           return undefined
         },
         { what: `${paymentId} is ${status}`, timeoutMs: FLOW_TIMEOUT_MS, everyMs: 100 },
@@ -198,13 +212,13 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
       assertGenuine(receiver, secret)
       await assertOneStory({
         db: database.db,
-        chains: judgedChains(chain),
+        chains: { ...judgedChains(chain), ...(svm ? judgedSolana(svm) : {}) },
         receivedEventIds: envelopes().map(({ id }) => id),
       })
     },
     async close() {
       await Promise.all([...children.values()].map((child) => child.end('SIGTERM')))
-      await Promise.all([chain.stop(), receiver.close(), database.drop()])
+      await Promise.all([chain.stop(), svm?.stop(), receiver.close(), database.drop()])
       await rm(directory, { recursive: true, force: true })
     },
   }
@@ -223,6 +237,19 @@ export function networksOf(chain: TestChain, confirmations: number) {
     ethereum: { test: { ...row, tokens: { usdt: token(chain.tokens.usdt, 6) } } },
     bnb: { test: { ...row, tokens: { usdc: token(chain.tokens.usdc18, 18) } } },
   }
+}
+
+function solanaNetworkOf({ node, ledger, mints }: SvmChain) {
+  const token = (contract: string) => ({ contract, decimals: 6 })
+  const tokens = { usdc: token(mints.usdc), usdt: token(mints.usdt) }
+  const rpc = [node.wsUrl, node.httpUrl]
+  return { solana: { test: { rpc, genesisHash: ledger.genesisHash, tokens } } }
+}
+
+function judgedSolana({ node, mints }: SvmChain) {
+  const read = (from: number, to: number) =>
+    readSvmTransfers(node.httpUrl, Object.values(mints), from, to)
+  return { 'solana:test': { read } }
 }
 
 function judgedChains(chain: TestChain) {
