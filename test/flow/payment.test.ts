@@ -136,14 +136,14 @@ test('a reorganisation before depth takes the transfer back, and its return is c
   timeout,
 }, async () => {
   const payment = await stack.checkout({ amount: 31_337 })
-  const txHash = await stack.pay(payment)
+  await stack.pay(payment)
   await stack.untilStatus(payment.paymentId, 'DETECTED', { isMining: false })
   await stack.chain.reorg(1)
   await stack.chain.mine()
   const back = await stack.untilStatus(payment.paymentId, 'PENDING', { isMining: false })
   assert.equal(back.txHash, null)
+  // With the same nonce and fee it may be the very same transaction, in another block.
   const again = await stack.pay(payment)
-  assert.notEqual(again, txHash)
   const confirmed = await stack.untilStatus(payment.paymentId, 'CONFIRMED')
   assert.equal(confirmed.txHash, again)
   await stack.untilReceived(payment.paymentId, DETECTED_AND_CONFIRMED)
