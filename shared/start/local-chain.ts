@@ -45,12 +45,10 @@ export async function prepareTokens(
     usdt: await deployToken(rpcUrl, { name: 'Test Tether USD', symbol: 'USDT', decimals: 6 }),
     usdc18: await deployToken(rpcUrl, { name: 'Test USD Coin', symbol: 'USDC', decimals: 18 }),
   }
-  const mints = await Promise.all(
-    Object.values(tokens).map((token) =>
-      mint(rpcUrl, { token, to: BUYER, amountBaseUnits: FUNDS }),
-    ),
-  )
-  await Promise.all(mints.map((txHash) => untilMined(rpcUrl, txHash)))
+  for (const token of Object.values(tokens)) {
+    // One after the other: the node counts an account's transactions only once it has them.
+    await untilMined(rpcUrl, await mint(rpcUrl, { token, to: BUYER, amountBaseUnits: FUNDS }))
+  }
   await writeFile(path, `${JSON.stringify(tokens, null, 2)}\n`)
   return { tokens, isNewChain: known !== undefined }
 }

@@ -30,7 +30,7 @@ export async function readSettings(env: Env): Promise<Settings> {
   const { host } = config
   const notes: string[] = []
   const given = env['PORT']?.trim()
-  if (given && config.port > 0 && !(await isFree(host, config.port))) {
+  if (given && config.port > 0 && !(await onThisMachine(isPortFree(host, config.port)))) {
     throw new ConfigError([`PORT should be a free one: ${config.port} on ${host} is taken`])
   }
   const port = await choose(host, given ? config.port : API_PORT, 'the API', notes)
@@ -54,16 +54,18 @@ async function choose(
   notes: string[],
   besides?: number,
 ): Promise<number> {
-  const { port, isOther } = await choosePort(host, wanted, besides)
+  const { port, isOther } = await onThisMachine(choosePort(host, wanted, besides))
   if (isOther) notes.push(`port ${wanted} is taken: ${what} listens on ${port} instead`)
   return port
 }
 
-async function isFree(host: string, port: number): Promise<boolean> {
+/** What listening says of a host that is not ours is a fault of the configuration. */
+async function onThisMachine<T>(listening: Promise<T>): Promise<T> {
   try {
-    return await isPortFree(host, port)
-  } catch (cause) {
-    throw new ConfigError([`HOST should be an address of this machine: ${String(cause)}`])
+    return await listening
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new ConfigError([`HOST should be an address of this machine: ${reason}`])
   }
 }
 

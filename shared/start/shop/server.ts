@@ -20,7 +20,11 @@ export type ShopConfig = {
   buyer: string
 }
 
-type Shop = ShopConfig & { orders: Orders }
+type Shop = ShopConfig & {
+  orders: Orders
+  /** Settles when the wallet has sent what it was asked to: it sends one payment after the other, as the node counts them. */
+  lastPaid: Promise<unknown>
+}
 type Route = (shop: Shop, request: IncomingMessage, response: ServerResponse) => unknown
 
 /** Bytes of a request's body; a webhook has a few kilobytes. */
@@ -48,7 +52,7 @@ const ROUTES: Readonly<Record<string, Route>> = {
 
 /** The demo seller's web server: the page, the receiver of webhooks, and the wallet's button. */
 export function createShop(config: ShopConfig): Server {
-  const shop: Shop = { ...config, orders: createOrders() }
+  const shop: Shop = { ...config, orders: createOrders(), lastPaid: Promise.resolve() }
   return createServer(async (request, response) => {
     response.setHeader('x-content-type-options', 'nosniff')
     response.setHeader('referrer-policy', 'no-referrer')
@@ -115,7 +119,10 @@ async function payFromWallet(
   })
   if (!answer.ok)
     return sendJson(response, answer.status, { error: 'the service has no such payment' })
-  const txHashes = await pay(shop, (await answer.json()) as Payment, way)
+  const payment = (await answer.json()) as Payment
+  const paying = shop.lastPaid.then(() => pay(shop, payment, way))
+  shop.lastPaid = paying.catch(() => undefined)
+  const txHashes = await paying
   sendJson(response, 200, { txHashes })
 }
 

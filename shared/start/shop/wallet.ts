@@ -15,6 +15,8 @@ export type Way = (typeof WAYS)[number]
 const TRANSFER_SELECTOR = '0xa9059cbb'
 /** Generous: a transfer to a new holder takes some 52,000. */
 const GAS = '0x186a0'
+/** No tip, and up to 1,000 gwei: far above any base fee of a local chain. */
+const FEES = { maxPriorityFeePerGas: '0x0', maxFeePerGas: '0xe8d4a51000' }
 const CALL_TIMEOUT_MS = 10_000
 
 /** The amounts, in base units, that paying so sends one after the other. */
@@ -44,7 +46,7 @@ export async function pay(
     const data = `${TRANSFER_SELECTOR}${word(BigInt(payment.payTo))}${word(amount)}`
     hashes.push(
       await call(rpcUrl, 'eth_sendTransaction', [
-        { from: buyer, to: payment.contract, data, gas: GAS },
+        { from: buyer, to: payment.contract, data, gas: GAS, ...FEES },
       ]),
     )
   }

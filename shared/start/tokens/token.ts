@@ -48,10 +48,15 @@ const BATCH_PAYER = parseAbi([
 const CALL_TIMEOUT_MS = 10_000
 const MINED_TIMEOUT_MS = 30_000
 const MINED_POLL_MS = 20
-/** Gas, generous: what is not used is not paid, but a block (30 million) fits no more than it could use. */
+/** Gas, generous: what is not used is not paid, but a block (300 million) fits no more than it could use. */
 const GAS_PER_TRANSFER = 100_000
 const GAS_PER_STRANGER = 32_000
 const GAS_OF_DEPLOYMENT = 3_000_000
+/**
+ * What is offered for gas: no tip, and up to 1,000 gwei, far above any base fee of a local chain. Left to itself Anvil 1.7.1 now and
+ * then answers "max priority fee per gas higher than max fee per gas".
+ */
+const FEES = { maxPriorityFeePerGas: '0x0', maxFeePerGas: '0xe8d4a51000' }
 
 /** Deploys a token that anybody may mint; answers its EIP-55 address. With a fee, recipients get less than was sent. */
 export async function deployToken(
@@ -125,7 +130,7 @@ export function payBatch(
   return send(rpcUrl, { from: DEPLOYER, to: options.payer, data, gas })
 }
 
-/** `count` transfers (up to about 900) to addresses of nobody in one transaction; another seed, other addresses. */
+/** `count` transfers (up to about 4,000) to addresses of nobody in one transaction; another seed, other addresses. */
 export function payStrangers(
   rpcUrl: string,
   options: { payer: string; token: string; seed: bigint; count: number; amountBaseUnits: bigint },
@@ -189,6 +194,6 @@ function send(
   { gas, ...transaction }: { from: string; to?: string; data: string; gas: number },
 ): Promise<string> {
   return localCall<string>(rpcUrl, 'eth_sendTransaction', [
-    { ...transaction, gas: `0x${gas.toString(16)}` },
+    { ...transaction, ...FEES, gas: `0x${gas.toString(16)}` },
   ])
 }
