@@ -63,10 +63,12 @@ const QUIET_AFTER_BLOCKS = 15
 const QUIET_FACTOR = 5
 /**
  * States of past blocks kept in memory: the deepest reorganisation that can be played. Measured with
- * Anvil 1.7.1: 2,000 blocks take 47 MB with 64 states; 0 makes the node spin, and without the option
+ * Anvil 1.7.1 and hardly any accounts: 2,000 blocks take 47 MB with 64 states; 0 makes the node spin, 2 stall it at times, and without the option
  * it writes every state to the user's home.
  */
 const STATES_KEPT_MAX = 64
+/** Gas of one block: ten times a usual one. */
+const BLOCK_GAS_MAX = 300_000_000
 /** Characters kept of what the node printed, for the error when it does not start. */
 const OUTPUT_CHARACTERS_MAX = 4_000
 const STATE_FILE = 'anvil-state.json'
@@ -161,6 +163,8 @@ function spawnAnvil(
     ...['--quiet', '--no-cors'],
     // Later rules keep the hashes of 8,191 blocks as state of every block: 30 times slower to mine.
     ...['--hardfork', 'cancun', '--prune-history', String(STATES_KEPT_MAX)],
+    // Blocks are never half full, so that the price of gas only falls and funds never run out.
+    ...['--gas-limit', String(BLOCK_GAS_MAX)],
     ...(stateFile ? ['--load-state', stateFile] : []),
   ]
   const child = spawn(binary, flags, {
