@@ -1,15 +1,15 @@
 import { type Address, getAddressEncoder, getProgramDerivedAddress } from '@solana/kit'
-import { type ReadOptions } from '../rpc.ts'
+import type { ReadOptions } from '../rpc.ts'
 import { RpcError } from '../rpc-error.ts'
 import type { Observation } from './driver.ts'
-import { type Commitment, type Reader, retrying } from './solana-read.ts'
+import type { Reader } from './solana-read.ts'
 import { readFingerprints, readHistory, readMentioned } from './solana-signatures.ts'
 
 /** A token account that may be paid, and how far it was read. Slots. */
 type Watched = {
   account: string
-  /** The first slot from which this process answers for it. */
-  since: number
+  /** The first slot from which this process answers for it; undefined before its first reading. */
+  since: number | undefined
   /** Everything up to here was read. */
   readTo: number
   /** A slot in which it is known to have changed, beyond `readTo`: to be read now. */
@@ -22,21 +22,23 @@ type Watched = {
   fingerprint: string | undefined
   /** The newest signature that was read. */
   newest: string | undefined
-  /** Nobody waits for it any more from this slot on. */
+  /** Nobody waits for it any more, from this slot on. */
+  isEnding: boolean
   endedAt: number | undefined
 }
 
 export type Accounts = {
-  /** The token accounts of all recipients from slot `from` on. */
-  expect(recipients: readonly string[], from: number): Promise<void>
+  /** From the next reading on, these recipients' token accounts are read, and no others. */
+  expect(recipients: readonly string[]): Promise<void>
   /** Accounts that ring. */
-  list(): Iterable<string>
+  list(): string[]
+  /** An account changed in this slot. */
   ring(account: string, slot: number): void
-  /** Everything has to be asked about at the next reading: notifications may have been lost. */
+  /** Everything is asked about at the next reading: notifications may have been lost. */
   distrust(): void
   /** Whether a ring is still unanswered. */
   isWaiting(): boolean
-  /** Transfers of at most `to`, of all that was not read yet. */
+  /** Transfers up to `to` of all that was not read yet. */
   read(from: number, to: number): Promise<Observation[]>
   /** All transfers of an inclusive range once more, at `finalized` and without trusting any notification. */
   readAgain(from: number, to: number, options?: ReadOptions): Promise<Observation[]>
@@ -56,59 +58,32 @@ export type AccountsDeps = {
 /** How the account at which an owner is paid is found (spl.solana.com/associated-token-account). */
 const ASSOCIATED_PROGRAM = 'ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL'
 /** Milliseconds between looks at the balances of accounts that ring by themselves. */
-const COLD_EVERY_MS = 5_000
+const LOOK_EVERY_MS = 5_000
+/** Milliseconds a change is looked for in an index that is written after the block. */
 const WARM_MS = 15_000
+
+/** Recipients whose accounts are remembered beyond those that are watched: deriving them again is cheap. */
+const DERIVED_MAX = 20_000
 
 /** Reads by recipient: few calls while few sellers wait, whatever else the chain does. */
 export function createAccounts(deps: AccountsDeps): Accounts {
   const { reader, nowMs } = deps
   const watched = new Map<string, Watched>()
-  const byRecipient = new Map<string, string[]>()
-  let lookedAtMs = Number.NEGATIVE_INFINITY
-
-  const accountsOf = async (recipient: string) => {
-    const known = byRecipient.get(recipient)
-    if (known) return known
-    const mints = [...reader.mints]
-    const derived = await Promise.all(
-      mints.map((mint) => deriveAccount(recipient, mint, deps.programOf(mint))),
-    )
-    byRecipient.set(recipient, derived)
-    return derived
-  }
-  /** Rings what changed since it was last seen, and what is not listened to. */
-  const lookAtBalances = async (to: number) => {
-    const isDue = nowMs() - lookedAtMs >= COLD_EVERY_MS
-    const cold = [...watched.values()].filter(
-      (one) => one.rungAt === undefined && (isDue || !deps.isListening(one.account)),
-    )
-    if (cold.length === 0) return
-    const fingerprints = await readFingerprints(
-      reader,
-      cold.map(({ account }) => account),
-      to,
-    )
-    for (const [index, one] of cold.entries()) {
-      const fingerprint = fingerprints[index]
-      if (one.fingerprint !== fingerprint) {
-        one.fingerprint = fingerprint
-        one.rungAt = to
-        one.warmUntilMs = nowMs() + WARM_MS
-      }
-    }
-    if (isDue) lookedAtMs = nowMs()
-  }
+  const accountsOf = createDeriving(deps)
+  const look = createLook(deps)
+  const isRung = ({ rungAt }: Watched) => rungAt !== undefined
+  const select = (isWanted: (one: Watched) => boolean) => [...watched.values()].filter(isWanted)
   return {
-    list: () => [...watched.values()].flatMap((one) => (one.endedAt ? [] : [one.account])),
-    async expect(recipients, from) {
+    list: () => select(({ isEnding }) => !isEnding).map(({ account }) => account),
+    async expect(recipients) {
       const lists = await Promise.all(recipients.map(accountsOf))
       const wanted = new Set(lists.flat())
       for (const account of wanted) {
         const known = watched.get(account)
-        if (known) known.endedAt = undefined
-        else watched.set(account, newlyWatched(account, from))
+        if (known) Object.assign(known, { isEnding: false, endedAt: undefined })
+        else watched.set(account, newlyWatched(account))
       }
-      for (const one of watched.values()) if (!wanted.has(one.account)) one.endedAt ??= from
+      for (const one of watched.values()) one.isEnding = !wanted.has(one.account)
     },
     ring(account, slot) {
       const one = watched.get(account)
@@ -117,19 +92,15 @@ export function createAccounts(deps: AccountsDeps): Accounts {
       one.isRungExactly = true
       one.warmUntilMs = nowMs() + WARM_MS
     },
-    distrust() {
-      lookedAtMs = Number.NEGATIVE_INFINITY
-    },
-    isWaiting: () => [...watched.values()].some(({ rungAt }) => rungAt !== undefined),
+    distrust: look.distrust,
+    isWaiting: () => select(isRung).length > 0,
     async read(from, to) {
-      for (const one of watched.values()) {
-        // What comes again was not stored, or left the chain.
-        if (one.readTo < from) continue
-        Object.assign(one, { readTo: from - 1, rungAt: from, isRungExactly: false })
-        Object.assign(one, { warmUntilMs: 0, newest: undefined })
-      }
-      await lookAtBalances(to)
-      const rung = [...watched.values()].filter(({ rungAt }) => rungAt !== undefined)
+      for (const one of watched.values()) begin(one, from)
+      await look.ringChanged(
+        select((one) => !isRung(one)),
+        to,
+      )
+      const rung = select(isRung)
       const readings = await readHistory(
         reader,
         rung.map((one) => ({ account: one.account, above: one.readTo, until: one.newest })),
@@ -141,36 +112,82 @@ export function createAccounts(deps: AccountsDeps): Accounts {
       return transfers
     },
     async readAgain(from, to, options) {
-      const all = [...watched.values()].filter(({ since }) => since <= to)
-      const commitment: Commitment = 'finalized'
-      return retrying(async () => {
-        const wanted = all.map((one) => {
-          return { account: one.account, above: Math.max(from, one.since) - 1, until: undefined }
-        })
-        const readings = await readHistory(reader, wanted, { to, commitment }, options)
-        const mentioned = readings.flat().filter(({ slot }) => slot <= to)
-        return readMentioned(reader, mentioned, commitment, options)
+      const wanted = select(({ since = to + 1 }) => since <= to).map(({ account, since = 0 }) => {
+        return { account, above: Math.max(from, since) - 1, until: undefined }
       })
+      const terms = { to, commitment: 'finalized' } as const
+      const readings = await readHistory(reader, wanted, terms, options)
+      const mentioned = readings.flat().filter(({ slot }) => slot <= to)
+      return readMentioned(reader, mentioned, 'finalized', options)
     },
     forget(auditedTo) {
-      for (const one of watched.values()) {
-        if (one.endedAt !== undefined && one.endedAt <= auditedTo) watched.delete(one.account)
+      for (const { account, endedAt } of watched.values()) {
+        if (endedAt !== undefined && endedAt <= auditedTo) watched.delete(account)
       }
-      if (byRecipient.size > 4 * (watched.size + 1)) byRecipient.clear()
     },
   }
 }
 
-function newlyWatched(account: string, from: number): Watched {
+/** The token accounts of a recipient, one for each mint. */
+function createDeriving({ reader, programOf }: AccountsDeps) {
+  const byRecipient = new Map<string, string[]>()
+  return async (recipient: string): Promise<string[]> => {
+    const known = byRecipient.get(recipient)
+    if (known) return known
+    const derived = await Promise.all(
+      [...reader.mints].map((mint) => deriveAccount(recipient, mint, programOf(mint))),
+    )
+    if (byRecipient.size >= DERIVED_MAX) byRecipient.clear()
+    byRecipient.set(recipient, derived)
+    return derived
+  }
+}
+
+/** Looks at balances, to find what changed without a notification. */
+function createLook({ reader, nowMs, isListening }: AccountsDeps) {
+  let lookedAtMs = Number.NEGATIVE_INFINITY
+  return {
+    distrust() {
+      lookedAtMs = Number.NEGATIVE_INFINITY
+    },
+    async ringChanged(silent: readonly Watched[], to: number) {
+      const now = nowMs()
+      const isDue = now - lookedAtMs >= LOOK_EVERY_MS
+      const cold = silent.filter(({ account }) => isDue || !isListening(account))
+      const accounts = cold.map(({ account }) => account)
+      const fingerprints = await readFingerprints(reader, accounts, to)
+      for (const [index, one] of cold.entries()) {
+        const fingerprint = fingerprints[index]
+        if (one.fingerprint === fingerprint) continue
+        const warmUntilMs = one.fingerprint === undefined ? 0 : now + WARM_MS
+        Object.assign(one, { fingerprint, rungAt: to, isRungExactly: false, warmUntilMs })
+      }
+      if (isDue) lookedAtMs = now
+    },
+  }
+}
+
+/** Prepares an account for a reading from a slot on: one that is new, that ends, or whose slots come again. */
+function begin(one: Watched, from: number): void {
+  one.since ??= from
+  if (one.isEnding) one.endedAt ??= from
+  if (one.readTo < from && one.since !== from) return
+  // What comes again was not stored, or left the chain.
+  Object.assign(one, { readTo: from - 1, rungAt: from, isRungExactly: false })
+  Object.assign(one, { warmUntilMs: 0, newest: undefined })
+}
+
+function newlyWatched(account: string): Watched {
   return {
     account,
-    since: from,
-    readTo: from - 1,
-    rungAt: from,
+    since: undefined,
+    readTo: -1,
+    rungAt: undefined,
     isRungExactly: false,
     warmUntilMs: 0,
     fingerprint: undefined,
     newest: undefined,
+    isEnding: false,
     endedAt: undefined,
   }
 }
@@ -185,7 +202,8 @@ function settle(
   const rungAt = one.rungAt ?? 0
   const beyond = entries.find(({ slot }) => slot > to)?.slot
   const [newest] = entries.filter(({ slot }) => slot <= to)
-  if (newest) one.newest = newest.signature
+  // Its balance is another one now: what it is has to be seen anew.
+  if (newest) Object.assign(one, { newest: newest.signature, fingerprint: undefined })
   const isFound = newest !== undefined && (!one.isRungExactly || newest.slot >= rungAt)
   const isDone = rungAt <= to && (isFound || nowMs > one.warmUntilMs)
   // Others of the newest slot may still be on their way into the node's index.

@@ -2,8 +2,6 @@
 export type Ranges = {
   note(from: number, to: number, isByAccounts: boolean): void
   isByAccounts(from: number, to: number): boolean
-  /** The slot that will be read next. */
-  readonly next: number
 }
 
 /** Ranges remembered: of far more than the slots that are not final yet. */
@@ -11,7 +9,6 @@ const RANGES_MAX = 4_096
 
 export function createRanges(): Ranges {
   const ranges: { from: number; to: number; isByAccounts: boolean }[] = []
-  let next = 0
   return {
     note(from, to, isByAccounts) {
       // Read again from here on: what was known behind it has left the chain.
@@ -21,14 +18,10 @@ export function createRanges(): Ranges {
       if (last?.isByAccounts === isByAccounts && last.to === from - 1) last.to = to
       else ranges.push({ from, to, isByAccounts })
       if (ranges.length > RANGES_MAX) ranges.shift()
-      next = to + 1
     },
     isByAccounts(from, to) {
       const holding = ranges.find((range) => range.from <= from && range.to >= to)
       return holding?.isByAccounts ?? false
-    },
-    get next() {
-      return next
     },
   }
 }

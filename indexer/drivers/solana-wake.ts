@@ -1,6 +1,5 @@
 import { type RpcCall, RpcSocket } from '../socket.ts'
 import type { DriverDeps, WakeHandle, WakeReason } from './driver.ts'
-import { fieldsOf } from './solana-shapes.ts'
 
 export type Bell = WakeHandle & {
   isAlive(): boolean
@@ -14,7 +13,7 @@ export type BellHandlers = {
   onWake(reason: WakeReason): void
   onHead(slot: unknown): void
   /** A token account changed in this slot. */
-  onAccount(account: string, slot: unknown): void
+  onAccount(account: string, slot: number): void
 }
 
 /** A cheap call that every node answers. */
@@ -67,10 +66,8 @@ export function openBell({ deployment, log }: DriverDeps, handlers: BellHandlers
       // The accounts are asked about as well, only less often.
       isRequired: false,
       onNotification(result) {
-        onAccount(
-          account,
-          fieldsOf(fieldsOf(result, 'notification', '')['context'], 'context', '')['slot'],
-        )
+        const { context } = (result ?? {}) as { context?: { slot?: unknown } }
+        if (typeof context?.slot === 'number') onAccount(account, context.slot)
         onWake('transfer')
       },
     })

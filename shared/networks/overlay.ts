@@ -39,6 +39,7 @@ const FIELDS = [
   'clockToleranceMs',
   'blockTimeMs',
   'explorerTxUrl',
+  'reading',
 ] as const
 
 type Field = (typeof FIELDS)[number]
@@ -49,6 +50,8 @@ type Report = (path: string, shouldBe: string) => void
 /** A row on its way to a deployment: what the table says, then what the file says over it. */
 type Row = { [F in Field]?: NonNullable<Deployment[F]> }
 type Check<T> = { shouldBe: string; parse: (value: unknown) => T | undefined }
+
+const READINGS = ['auto', 'accounts', 'blocks'] as const
 
 const SCALARS: { readonly [F in Scalar]: Check<NonNullable<Deployment[F]>> } = {
   networkName: text(/^.{1,64}$/u, 'a name of 1 to 64 characters'),
@@ -65,6 +68,10 @@ const SCALARS: { readonly [F in Scalar]: Check<NonNullable<Deployment[F]>> } = {
     /^https?:\/\/[^\s{}]+\{txHash\}[^\s{}]*$/,
     'an http(s) URL with {txHash} in the place of the hash',
   ),
+  reading: {
+    shouldBe: 'auto, accounts or blocks',
+    parse: (value) => READINGS.find((reading) => reading === value),
+  },
 }
 const DECIMALS = wholeNumber(DECIMALS_MIN, DECIMALS_MAX)
 
@@ -150,7 +157,8 @@ function buildDeployment(given: {
     isOn,
   }
   if (family === 'solana') {
-    return genesisHash === undefined ? undefined : { ...shared, family, genesisHash }
+    const reading = row.reading ?? 'auto'
+    return genesisHash === undefined ? undefined : { ...shared, family, genesisHash, reading }
   }
   return chainId === undefined ? undefined : { ...shared, family, chainId }
 }
@@ -230,8 +238,8 @@ function readModes(network: string, modes: Json, report: Report): { [M in Mode]?
 /** The well-formed fields of one row; the others are reported and left out. */
 function readRow(path: string, family: Family, json: Json, report: Report): Row {
   const row: Row = {}
-  const absent = family === 'evm' ? 'genesisHash' : 'chainId'
-  const fields = FIELDS.filter((field) => field !== absent)
+  const absent: readonly Field[] = family === 'evm' ? ['genesisHash', 'reading'] : ['chainId']
+  const fields = FIELDS.filter((field) => !absent.includes(field))
   for (const [key, value] of Object.entries(json)) {
     const field = fields.find((name) => name === key)
     if (field === undefined) {

@@ -61,8 +61,17 @@ export type Deployment = {
   /** Whether it has an `rpc`. Off: refused in live mode; in test mode settles by simulate alone. */
   isOn: boolean
 } & (
-  | { family: 'evm'; chainId: number; genesisHash?: never }
-  | { family: 'solana'; genesisHash: string; chainId?: never }
+  | { family: 'evm'; chainId: number; genesisHash?: never; reading?: never }
+  | {
+      family: 'solana'
+      genesisHash: string
+      chainId?: never
+      /**
+       * Which way the chain is read: every block, or the accounts of those who wait for a payment; `auto` takes accounts
+       * while few sellers wait.
+       */
+      reading?: 'auto' | 'accounts' | 'blocks'
+    }
 )
 
 /** The networks known without any configuration. To add one: a file of facts and a line here. */

@@ -3,7 +3,8 @@ import { after, before, test } from 'node:test'
 import { silentLog } from '#shared/log.ts'
 import type { Deployment } from '#shared/networks/registry.ts'
 import type { Driver, Observation } from '../../indexer/drivers/driver.ts'
-import { createSolanaDriver, type Reading } from '../../indexer/drivers/solana.ts'
+import { createSolanaDriver } from '../../indexer/drivers/solana.ts'
+import type { Reading } from '../../indexer/drivers/solana-mode.ts'
 import { randomSolanaAddress, type SvmChain, startSvmChain } from '../support/svm.ts'
 
 /** Milliseconds: a chain is made once, then everything is quick. */
@@ -47,8 +48,12 @@ function deploymentOf(changes: Partial<Deployment> = {}): Deployment {
 }
 
 async function connect(reading: Reading, changes: Partial<Deployment> = {}): Promise<Driver> {
-  const deps = { deployment: deploymentOf(changes), log: silentLog, nowMs: () => Date.now() }
-  const driver = createSolanaDriver(deps, reading)
+  const deps = {
+    deployment: deploymentOf({ reading, ...changes } as Partial<Deployment>),
+    log: silentLog,
+    nowMs: () => Date.now(),
+  }
+  const driver = createSolanaDriver(deps)
   drivers.push(driver)
   await driver.check()
   return driver

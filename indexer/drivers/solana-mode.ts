@@ -1,0 +1,55 @@
+import type { Log } from '#shared/log.ts'
+
+/**
+ * Which way the chain is read. Accounts cost calls by the number of sellers, blocks cost the same for any number, some
+ * megabytes each.
+ */
+export type Reading = 'auto' | 'accounts' | 'blocks'
+
+export type Mode = {
+  readonly isByAccounts: boolean
+  /** Recipients worth naming: with more, everybody's transfers are read anyway. */
+  readonly recipientsMax: number
+  /** Milliseconds between rings for new slots; undefined when nobody waits for one. */
+  readonly headEveryMs: number | undefined
+  /** Milliseconds between two steps of finality: by accounts each second reading asks for every account. */
+  readonly finalityEveryMs: number
+  /** Decides anew for so many recipients. */
+  choose(recipientCount: number): void
+}
+
+/** Recipients with whom accounts are the cheaper way, and with whom they become it again: apart, so that nothing swings. */
+const ACCOUNTS_MAX = 40
+const ACCOUNTS_AGAIN_MAX = 25
+/** Recipients when accounts are forced: ten times what was measured. */
+const FORCED_MAX = 10_000
+const BLOCKS_HEAD_MS = 1_000
+const ACCOUNTS_HEAD_MS = 2_000
+const FINALITY_MS_PER_RECIPIENT = 10
+const FINALITY_MS_MAX = 10_000
+
+export function createMode(reading: Reading, log: Log): Mode {
+  let isByAccounts = reading !== 'blocks'
+  let count = 0
+  return {
+    get isByAccounts() {
+      return isByAccounts
+    },
+    recipientsMax: { auto: ACCOUNTS_MAX, accounts: FORCED_MAX, blocks: 0 }[reading],
+    get headEveryMs() {
+      if (!isByAccounts) return BLOCKS_HEAD_MS
+      return count > 0 ? ACCOUNTS_HEAD_MS : undefined
+    },
+    get finalityEveryMs() {
+      return isByAccounts ? Math.min(FINALITY_MS_MAX, count * FINALITY_MS_PER_RECIPIENT) : 0
+    },
+    choose(recipientCount) {
+      count = recipientCount
+      if (reading !== 'auto') return
+      const next = count <= (isByAccounts ? ACCOUNTS_MAX : ACCOUNTS_AGAIN_MAX)
+      if (next !== isByAccounts)
+        log.info('reads the chain another way', { byAccounts: next, count })
+      isByAccounts = next
+    },
+  }
+}
