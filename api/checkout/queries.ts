@@ -3,9 +3,10 @@ import type { Mode } from '#shared/networks/registry.ts'
 import type { Branding } from '#shared/payments/row.ts'
 import type { Interval } from '#shared/subscriptions/events.ts'
 
-/** What both publishable-key endpoints are asked for, as the database takes it. */
+/** What checkouts are asked for, as the database takes it. */
 export type PaidFor = {
-  keyHash: Uint8Array
+  /** Null for a hosted page, which has no key: the link or session says whose it is. */
+  keyHash: Uint8Array | null
   /** The Origin's host with each of its parent domains; null without a valid one. */
   originHosts: string[] | null
   priceId: string | null

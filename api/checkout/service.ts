@@ -34,6 +34,15 @@ const POOL_STEPS_MAX = 100
 /** Seconds to come back after when too many payments of one address are open: the shortest window. */
 const OPEN_PAYMENTS_RETRY_S = 60
 
+/** What the buyer decides of a payment. */
+export type BuyersWish = Pick<
+  CheckoutBody,
+  'network' | 'token' | 'ttlMinutes' | 'metadata' | 'buyerEmail'
+>
+
+/** What is sold, in which mode, and from which host's page. */
+export type Order = { paidFor: PaidFor; mode: Mode; originHost: string | null }
+
 const KEY = /^pk_(test|live)_[0-9A-Za-z_-]{1,180}$/
 const REFERENCES = ['priceId', 'paymentLinkId', 'sessionId', 'amount'] as const
 
@@ -77,12 +86,23 @@ export async function createCheckout(
   body: CheckoutBody,
   caller: { origin: string | null; clientIp: string; headers: Record<string, string> },
 ): Promise<PaymentObject> {
-  const { paidFor, mode, originHost } = readPaidFor(body, caller.origin)
+  const order = readPaidFor(body, caller.origin)
   checkCheckoutBody(body)
+  return claimPayment(deps, body, order, caller)
+}
+
+/** Counts the caller's request and claims, whoever sells and from wherever. Errors: as {@link createCheckout}. */
+export async function claimPayment(
+  deps: ApiDeps,
+  wish: BuyersWish,
+  order: Order,
+  caller: { clientIp: string; headers: Record<string, string> },
+): Promise<PaymentObject> {
+  const { mode } = order
   const ip = rateKeyOfIp(caller.clientIp)
   const rate = { rateKey: `checkout:${ip}`, limit: deps.config.rateLimitCheckout }
   refuseBlocked(deps, rate.rateKey, rate.limit)
-  const request = toClaimRequest(deps, body, { paidFor, mode, originHost, ip })
+  const request = toClaimRequest(deps, wish, { ...order, ip })
 
   const first = await beginCheckout(deps.db, rate, request)
   const count = { ...rate, requestCount: first.requestCount, resetSeconds: first.resetSeconds }
@@ -115,10 +135,7 @@ async function settleClaim(
   return claim
 }
 
-function readPaidFor(
-  body: CheckoutInfoBody,
-  origin: string | null,
-): { paidFor: PaidFor; mode: Mode; originHost: string | null } {
+function readPaidFor(body: CheckoutInfoBody, origin: string | null): Order {
   const named = REFERENCES.filter((name) => body[name] !== undefined)
   if (named.length !== 1) {
     fail('invalid_request', {
@@ -159,18 +176,18 @@ function checkCheckoutBody({ amount, currency, metadata, buyerEmail }: CheckoutB
 
 function toClaimRequest(
   deps: ApiDeps,
-  body: CheckoutBody,
-  known: { paidFor: PaidFor; mode: Mode; originHost: string | null; ip: string },
+  wish: BuyersWish,
+  known: Order & { ip: string },
 ): ClaimRequest {
   const { config } = deps
-  const { network, token } = body
+  const { network, token } = wish
   const facts = resolveNetwork(config.deployments, known.mode, network, token)
   const isKnown = 'deployment' in facts
   const deployment = config.deployments.get(deploymentName(network, known.mode))
   return {
     ...known.paidFor,
     networkCode: isKnown ? null : facts.code,
-    ttlMinutes: body.ttlMinutes ?? TTL_MINUTES_DEFAULT,
+    ttlMinutes: wish.ttlMinutes ?? TTL_MINUTES_DEFAULT,
     clientIp: known.ip,
     planCaps: config.planCapsUsd,
     openPaymentsPerIp: config.openPaymentsPerIp,
@@ -187,10 +204,10 @@ function toClaimRequest(
           }
         : {}),
       reference_key: isKnown && deployment ? newReferenceKey(deployment.family) : null,
-      metadata: body.metadata ?? null,
+      metadata: wish.metadata ?? null,
       origin_host: known.originHost,
       buyer_email:
-        body.buyerEmail === undefined ? null : (parseMailAddress(body.buyerEmail) ?? null),
+        wish.buyerEmail === undefined ? null : (parseMailAddress(wish.buyerEmail) ?? null),
     },
   }
 }
