@@ -269,7 +269,7 @@ async function seedSeller(database: TestDatabase, receiver: Receiver, seed: Seed
   const ciphertext = sealWebhookSecret(createKeyring(ENCRYPTION_KEY), storeId, webhookSecret)
   await db`
     insert into webhook_secrets (webhook_secret_id, store_id, ciphertext)
-    values (${newId('key')}, ${storeId}, ${ciphertext})`
+    values (${newId('whs')}, ${storeId}, ${ciphertext})`
   return { ...seller, webhookSecret }
 }
 
@@ -305,7 +305,9 @@ type Child = { output(): string; end(signal: NodeJS.Signals): Promise<void> }
 function spawnProcess(name: ProcessName, env: Record<string, string>): Child {
   const entrance = join(ROOT, name, 'main.ts')
   const isDeno = 'Deno' in globalThis
-  const args = isDeno ? ['run', '-A', '--node-modules-dir=manual', entrance] : [entrance]
+  // Deno counts a port shared by several processes among what it may still change.
+  const flags = ['run', '-A', '--unstable-net', '--node-modules-dir=manual']
+  const args = isDeno ? [...flags, entrance] : [entrance]
   const child: ChildProcess = spawn(process.execPath, args, {
     cwd: ROOT,
     env: { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '', ...env },
