@@ -2,6 +2,7 @@ import type { Db } from '#shared/db.ts'
 import { newId } from '#shared/ids.ts'
 import type { Log } from '#shared/log.ts'
 import type { PaymentReading } from '#shared/payments/row.ts'
+import { RECHECK_KIND, REQUESTS_CHANNEL } from '#shared/requests.ts'
 
 /** Asks indexers to look at the chain sooner than they would. */
 export type Rechecks = {
@@ -15,8 +16,6 @@ const PAYMENT_EVERY_MS = 12_000
 const DEPLOYMENT_EVERY_MS = 1_000
 /** Payments remembered; over it the longest-known one may be asked for again. */
 const REMEMBERED_MAX = 50_000
-/** Wakes the indexers. */
-const REQUESTS_CHANNEL = 'requests'
 
 /** Bounds are per process: what they let through once too often costs one row, and a row asks once while it is open. */
 export function createRechecks(ports: { db: Db; log: Log; nowMs: () => number }): Rechecks {
@@ -55,7 +54,7 @@ async function insertRequest(db: Db, deployment: string): Promise<void> {
   await db`
     with asked as (
       insert into requests (request_id, kind, subject)
-      values (${newId('req')}, 'recheck', ${deployment})
+      values (${newId('req')}, ${RECHECK_KIND}, ${deployment})
       on conflict (kind, subject) where done_at is null do nothing
       returning subject
     )

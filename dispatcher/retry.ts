@@ -1,11 +1,13 @@
+import { DELIVERY_WINDOW_HOURS } from '#shared/delivery-window.ts'
+
 /** Wait after the first failure; each further failure doubles it. Contract section 7. */
 export const RETRY_FIRST_MS = 10_000
 /** Longest wait between two attempts, before jitter. Contract section 7. */
 export const RETRY_INTERVAL_MS_MAX = 3_600_000
 /** Jitter on each wait, as a share of it, to either side. Contract section 7. */
 export const RETRY_JITTER_SHARE = 0.2
-/** How long after the event attempts are made. Spec section 6: 72 hours. */
-export const RETRY_WINDOW_MS = 72 * 3_600_000
+/** How long after the event attempts are made. */
+export const RETRY_WINDOW_MS = DELIVERY_WINDOW_HOURS * 3_600_000
 /** Longest `Retry-After` that is honoured. Contract section 7. */
 export const RETRY_AFTER_MS_MAX = 3_600_000
 /**

@@ -6,14 +6,12 @@ import type { Log } from '#shared/log.ts'
 import { createMetrics } from '#shared/metrics.ts'
 import { awaitSchema } from '#shared/migrate.ts'
 import type { Deployment } from '#shared/networks/registry.ts'
+import { REQUESTS_CHANNEL } from '#shared/requests.ts'
 import { createDoorbell, type Doorbell } from './doorbell.ts'
 import type { Driver } from './drivers/driver.ts'
 import { createDriver } from './drivers/registry.ts'
 import { createWatch, serveHealth } from './health.ts'
 import { type Run, runDeployment } from './run.ts'
-
-/** Notified with a deployment's name when somebody wants to know now (a buyer who looks at a payment). */
-const REQUESTS_CHANNEL = 'requests'
 
 export type IndexerDeps = {
   config: Pick<Config, 'slotQuarantineHours' | 'databaseListenUrl' | 'metricsPort' | 'host'>

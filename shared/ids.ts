@@ -16,7 +16,7 @@ export type IdPrefix =
   | 'wal'
   | 'req'
   | 'evt'
-  | 'xpub'
+  | 'whs'
 
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'
 const TIME_CHARACTERS = 10

@@ -2,9 +2,8 @@ import { Buffer } from 'node:buffer'
 import { decrypt, encrypt, type Keyring, sha256Hex } from '#shared/crypto.ts'
 import type { Db, Tx } from '#shared/db.ts'
 import { newId } from '#shared/ids.ts'
+import { REQUESTS_CHANNEL } from '#shared/requests.ts'
 
-/** Wakes whoever does what rows of `requests` ask for. */
-export const REQUESTS_CHANNEL = 'requests'
 /** `requests.kind` of a mail. */
 export const MAIL_KIND = 'mail'
 

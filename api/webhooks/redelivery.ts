@@ -1,8 +1,6 @@
 import type { Tx } from '#shared/db.ts'
+import { DELIVERY_WINDOW_HOURS } from '#shared/delivery-window.ts'
 import type { Mode } from '#shared/networks/registry.ts'
-
-/** Spec section 6: how long a delivery is tried; a seller's resend begins it anew. */
-const WINDOW_HOURS = 72
 
 /** An event that is to be delivered again: the delivery it has had, if any, and its place in the order, from 1. */
 export type PastEvent = { eventId: string; deliveryId: string | undefined; place: number }
@@ -69,7 +67,7 @@ export async function renewDeliveries(
       status = 'PENDING',
       next_attempt_at = service_now() - make_interval(secs => 0.000001 * (${placeCount}::integer - l.place)),
       queued_until = '-infinity',
-      deadline_at = greatest(d.deadline_at, service_now() + make_interval(hours => ${WINDOW_HOURS})),
+      deadline_at = greatest(d.deadline_at, service_now() + make_interval(hours => ${DELIVERY_WINDOW_HOURS})),
       delivered_at = null,
       ended_at = null
     from locked l
@@ -88,7 +86,7 @@ export async function insertLateDeliveries(
       (delivery_id, event_id, store_id, mode, event_type, payment_id, url, next_attempt_at, deadline_at)
     select o.delivery_id, e.event_id, e.store_id, e.mode, e.type, e.payment_id, ${url},
       service_now() - make_interval(secs => 0.000001 * (${placeCount}::integer - o.place)),
-      service_now() + make_interval(hours => ${WINDOW_HOURS})
+      service_now() + make_interval(hours => ${DELIVERY_WINDOW_HOURS})
     from unnest(
       ${owed.map((one) => one.deliveryId)}::text[],
       ${owed.map((one) => one.eventId)}::text[],

@@ -144,6 +144,6 @@ async function readUrl(deps: ApiDeps, text: string): Promise<string> {
 async function addSecret(deps: ApiDeps, tx: Tx, storeId: string): Promise<string> {
   const secret = newSecret('whsec')
   const ciphertext = sealWebhookSecret(deps.keyring, storeId, secret)
-  await insertSecret(tx, { webhookSecretId: newId('evt'), storeId, ciphertext })
+  await insertSecret(tx, { webhookSecretId: newId('whs'), storeId, ciphertext })
   return secret
 }

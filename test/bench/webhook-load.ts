@@ -29,7 +29,7 @@ export async function insertStores(db: Db, urls: readonly string[]): Promise<Ben
       ${stores.map(() => 'Shop')}::text[], ${[...urls]}::text[])`
   await db`
     insert into webhook_secrets (webhook_secret_id, store_id, ciphertext)
-    select * from unnest(${stores.map(() => newId('key'))}::text[], ${storeIds}::text[],
+    select * from unnest(${stores.map(() => newId('whs'))}::text[], ${storeIds}::text[],
       ${stores.map((store) => Buffer.from(sealWebhookSecret(TEST_KEYRING, store.storeId, SECRET)))}::bytea[])`
   return stores
 }

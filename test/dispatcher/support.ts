@@ -31,7 +31,7 @@ export async function addSecret(db: Db, storeId: string): Promise<string> {
   const secret = newSecret('whsec')
   await db`
     insert into webhook_secrets (webhook_secret_id, store_id, ciphertext)
-    values (${newId('key')}, ${storeId}, ${sealWebhookSecret(TEST_KEYRING, storeId, secret)})`
+    values (${newId('whs')}, ${storeId}, ${sealWebhookSecret(TEST_KEYRING, storeId, secret)})`
   return secret
 }
 
