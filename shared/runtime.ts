@@ -10,7 +10,10 @@ export type ServeOptions = {
   hostname: string
   /** 0 asks the system for a free one. */
   port: number
-  /** Several processes may listen on the same port, and the system spreads connections over them. */
+  /**
+   * Several processes may listen on the same port, and the system spreads connections over them. Deno does it under its
+   * flag `--unstable-net` only, and ends a process that asks for it without: there one process has the port.
+   */
   reusePort?: boolean
 }
 
@@ -40,6 +43,8 @@ type Deno = {
       info: { remoteAddr: { hostname?: string } },
     ) => Response | Promise<Response>,
   ): DenoServer
+  /** Only there under `--unstable-net`. */
+  listenDatagram?: unknown
 }
 
 /** Serves HTTP on either runtime. Bounds on bodies are the handler's: a runtime's own refusal has an empty body. */
@@ -74,8 +79,9 @@ function serveOnDeno(
   { fetch, hostname, port, reusePort = false }: ServeOptions,
 ): RunningServer {
   const cut = new AbortController()
+  const mayShare = reusePort && deno.listenDatagram !== undefined
   const server = deno.serve(
-    { hostname, port, reusePort, signal: cut.signal, onListen() {} },
+    { hostname, port, reusePort: mayShare, signal: cut.signal, onListen() {} },
     (request, info) => fetch(request, info.remoteAddr.hostname ?? ''),
   )
   return {
