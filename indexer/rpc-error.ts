@@ -3,6 +3,7 @@
  * - `network`, `timeout`, `http`, `malformed`: the provider failed; another one may not.
  * - `rate_limited`: it wants to be left alone for a while.
  * - `refused`: it answered with a JSON-RPC error, for example about a range that is too wide.
+ * - `unable`: it refused what every node in good order answers; it may be syncing, pruned or broken.
  * - `too_large`: the answer would exceed our bound.
  * - `inconsistent`: the answer contradicts itself or what was asked; nothing of it may be used.
  * - `lagging`: it does not have the block yet that others have.
@@ -15,6 +16,7 @@ export type RpcErrorKind =
   | 'malformed'
   | 'rate_limited'
   | 'refused'
+  | 'unable'
   | 'too_large'
   | 'inconsistent'
   | 'lagging'

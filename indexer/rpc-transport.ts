@@ -14,7 +14,7 @@ export type Transport = {
 }
 
 /** Bytes of one answer, after decompression. Receipts of a full block are some 2 MB, a wide log range more. */
-const BODY_BYTES_MAX = 64 * 1024 * 1024
+const BODY_BYTES_MAX = 32 * 1024 * 1024
 /** Parts of a URL shorter than this are words such as `v2`, not keys. */
 const SECRET_CHARACTERS_MIN = 5
 /** Milliseconds between looks at a websocket that is just connecting. */

@@ -112,7 +112,6 @@ async function readWhole(
     const part = await span.read(start, to, (first, last) =>
       retrying(() => readRange(reader, first, last, { except })),
     )
-    span.noteSize(part.transfers.length)
     transfers.push(...part.transfers)
     if (part.last.number >= to) return { ...part, transfers }
     start = part.last.number + 1
@@ -150,7 +149,7 @@ async function readReceiptsBatch(
   const options = { timeoutMs: RANGE_TIMEOUT_MS, except: withoutReceipts }
   const { answers, provider } = await rpc.batch([headerCall(to), ...calls], options)
   const host = rpc.hostOf(provider)
-  const { last, logs } = judged(rpc, provider, () => {
+  const judge = () => {
     const header = readLast(answers[0], to, host)
     const found = numbers.flatMap((number, index) => {
       const answer = answers[index + 1]
@@ -159,7 +158,8 @@ async function readReceiptsBatch(
     })
     assertWithin(found, from, header, host)
     return { last: header, logs: found }
-  })
+  }
+  const { last, logs } = judged(rpc, provider, judge, { mayRefuse: true })
   const transfers = await withTimes(reader, logs, [last], provider)
   return { transfers, lastHash: last.hash, provider }
 }

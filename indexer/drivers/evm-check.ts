@@ -1,9 +1,10 @@
 import type { Log } from '#shared/log.ts'
 import type { Deployment } from '#shared/networks/registry.ts'
-import type { Rpc } from '../rpc.ts'
+import { type Rpc, unwrap } from '../rpc.ts'
 import { RpcError } from '../rpc-error.ts'
 import type { RpcCall } from '../socket.ts'
 import { type BlockRef, DeploymentMismatch } from './driver.ts'
+import { judged, retrying } from './evm-read.ts'
 import { readQuantity } from './evm-shapes.ts'
 
 const CHAIN_ID_CALL: RpcCall = { method: 'eth_chainId', params: [] }
@@ -48,7 +49,7 @@ export async function checkDecimals(rpc: Rpc, deployment: Deployment): Promise<v
   for (const [token, { contract, decimals }] of Object.entries(deployment.tokens)) {
     const name = `${deployment.deployment}: ${token} ${contract}`
     const params = [{ to: contract.toLowerCase(), data: DECIMALS_SELECTOR }, 'latest']
-    const word = await rpc.call({ method: 'eth_call', params }).catch((error: unknown) => {
+    const word = await retrying(() => callContract(rpc, params)).catch((error: unknown) => {
       if (!isRevert(error)) throw error
       throw new DeploymentMismatch(`${name} does not tell its decimals`, { cause: error })
     })
@@ -71,6 +72,14 @@ export function noteClock(head: BlockRef, nowMs: number, log: Log): void {
   if (Math.abs(aheadMs) <= CLOCK_OFF_MS) return
   const aheadS = Math.round(aheadMs / 1_000)
   log.warn("the newest block's time is far from this machine's", { block: head.number, aheadS })
+}
+
+/** Throws `refused` when the contract itself fails, and `unable` when the node does. */
+async function callContract(rpc: Rpc, params: readonly unknown[]): Promise<unknown> {
+  const { answers, provider } = await rpc.batch([{ method: 'eth_call', params }])
+  const [answer] = answers
+  const mayRefuse = answer !== undefined && 'error' in answer && isRevert(answer.error)
+  return judged(rpc, provider, () => unwrap(answer, rpc.hostOf(provider)), { mayRefuse })
 }
 
 function isRevert(error: unknown): boolean {

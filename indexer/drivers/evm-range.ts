@@ -21,13 +21,8 @@ export function createRangeReader(
   const span = createSpan()
   let ahead: Ahead | undefined
 
-  const read = async (from: number, to: number): Promise<Reading> => {
-    const reading = await span.read(from, to, (first, end) =>
-      retrying(() => readRange(reader, first, end)),
-    )
-    span.noteSize(reading.transfers.length)
-    return reading
-  }
+  const read = (from: number, to: number): Promise<Reading> =>
+    span.read(from, to, (first, end) => retrying(() => readRange(reader, first, end)))
   const readAhead = (from: number, wanted: number): Ahead | undefined => {
     const to = Math.min(wanted, headNumber() - AHEAD_BLOCKS_MIN)
     if (from > to) return undefined

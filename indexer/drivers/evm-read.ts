@@ -25,6 +25,7 @@ export type By<T> = T & { provider: number }
 
 /** Times a reading is begun anew when a provider contradicts itself or lags: each time others come first. */
 const ATTEMPTS_MAX = 3
+const DOUBTS = new Set(['inconsistent', 'lagging', 'malformed', 'unable'])
 /** Headers asked for in one batch. */
 const HEADERS_PER_BATCH = 50
 /** Milliseconds for a range of logs: the slowest call there is. */
@@ -50,13 +51,14 @@ export async function readBlock(
 ): Promise<By<{ block: BlockRef | undefined }>> {
   const { answers, provider } = await rpc.batch([headerCall(at)], options)
   const host = rpc.hostOf(provider)
-  const block = judged(rpc, provider, () => {
+  const judge = () => {
     const header = readHeader(unwrap(answers[0], host), host)
     if (header && at !== 'latest' && header.number !== at) {
       throw inconsistent('the header of another height', host)
     }
     return header
-  })
+  }
+  const block = judged(rpc, provider, judge, { mayRefuse: false })
   return { block, provider }
 }
 
@@ -68,13 +70,14 @@ export async function readBlockTransfers(
   const query = { method: 'eth_getLogs', params: [{ ...filter, blockHash: block.hash }] }
   const { answers, provider } = await rpc.batch([query])
   const host = rpc.hostOf(provider)
-  const transfers = judged(rpc, provider, () => {
+  const judge = () => {
     const found = readTransfers(unwrap(answers[0], host), contracts, host)
     if (found.some((one) => one.blockHash !== block.hash || one.blockNumber !== block.number)) {
       throw inconsistent('logs of another block', host)
     }
     return found
-  })
+  }
+  const transfers = judged(rpc, provider, judge, { mayRefuse: false })
   return { block, transfers: transfers.map((one) => toObservation(one, block.timeMs)), provider }
 }
 
@@ -95,37 +98,53 @@ export async function readRange(
   const calls = [headerCall(to), query, ...(from === to ? [] : [headerCall(from)])]
   const { answers, provider } = await rpc.batch(calls, { timeoutMs: RANGE_TIMEOUT_MS, ...options })
   const host = rpc.hostOf(provider)
-  const { last, first, logs } = judged(rpc, provider, () => {
+  const judge = () => {
     const header = readLast(answers[0], to, host)
     const start = from === to ? header : readLast(answers[2], from, host)
     const found = readTransfers(unwrap(answers[1], host), contracts, host)
     assertWithin(found, from, header, host)
     return { last: header, first: start, logs: found }
-  })
+  }
+  // A range of one block can't be narrowed: whoever refuses it can't serve it.
+  const { last, first, logs } = judged(rpc, provider, judge, { mayRefuse: from < to })
   const transfers = await withTimes(reader, logs, [first, last], provider)
   return { last, transfers, parentHash: first.parentHash, provider }
 }
 
-/** Runs a reading again when a provider contradicted itself or lagged, by others if there are any. */
+/** Runs a reading again when a provider gave no answer to trust, by others if there are any. */
 export async function retrying<T>(read: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await read()
     } catch (error) {
-      const isDoubt =
-        error instanceof RpcError && ['inconsistent', 'lagging', 'malformed'].includes(error.kind)
-      if (!isDoubt || attempt >= ATTEMPTS_MAX) throw error
+      if (!isDoubt(error) || attempt >= ATTEMPTS_MAX) throw error
     }
   }
 }
 
-/** Judges an answer; when it does not hold, the provider is distrusted. A plain refusal is no reason for that. */
-export function judged<T>(rpc: Rpc, provider: number, judge: () => T): T {
+/** Whether another provider, or the same one in a moment, may answer better. */
+export function isDoubt(error: unknown): boolean {
+  return error instanceof RpcError && DOUBTS.has(error.kind)
+}
+
+/**
+ * Judges an answer; when it does not hold, the provider is distrusted. Where no node in good order would refuse, a refusal
+ * is no answer either: it becomes `unable`.
+ */
+export function judged<T>(
+  rpc: Rpc,
+  provider: number,
+  judge: () => T,
+  { mayRefuse }: { mayRefuse: boolean },
+): T {
   try {
     return judge()
   } catch (error) {
-    if (error instanceof RpcError && error.kind !== 'refused') rpc.distrust(provider, error)
-    throw error
+    if (!(error instanceof RpcError) || (error.kind === 'refused' && mayRefuse)) throw error
+    const { code, message } = error
+    const doubt = error.kind === 'refused' ? new RpcError('unable', message, { code }) : error
+    rpc.distrust(provider, doubt)
+    throw doubt
   }
 }
 
@@ -167,11 +186,12 @@ export async function withTimes(
     const part = unknown.slice(start, start + HEADERS_PER_BATCH)
     const options = { except: rpc.allBut(provider), timeoutMs: RANGE_TIMEOUT_MS }
     const { answers } = await rpc.batch(part.map(headerCall), options)
-    judged(rpc, provider, () => {
+    const judge = () => {
       part.forEach((number, index) => {
         blocks.set(number, readLast(answers[index], number, rpc.hostOf(provider)))
       })
-    })
+    }
+    judged(rpc, provider, judge, { mayRefuse: false })
   }
   return logs.map((one) => {
     if (one.blockTimeMs !== undefined) return toObservation(one, one.blockTimeMs)

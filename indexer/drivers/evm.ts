@@ -4,11 +4,18 @@ import type { BlockRef, BlockWithTransfers, Driver, DriverDeps } from './driver.
 import { createAuditor, createReaders } from './evm-audit.ts'
 import { checkDecimals, checkProviders, noteClock, verifyChainId } from './evm-check.ts'
 import { createRangeReader } from './evm-range.ts'
-import { createReader, type Reader, readBlock, readBlockTransfers, retrying } from './evm-read.ts'
+import {
+  createReader,
+  isDoubt,
+  type Reader,
+  readBlock,
+  readBlockTransfers,
+  retrying,
+} from './evm-read.ts'
 import { type Bell, openBell, PING_CALL } from './evm-wake.ts'
 
-/** Times a block is read anew because it left the chain between its header and its logs. */
-const REREADS_MAX = 3
+/** Times a block is read, header and logs: it may leave the chain in between, or a provider fail to know it. */
+const READS_MAX = 3
 /** A head older than this many blocks, and at least this many milliseconds, makes the driver ask another provider. */
 const STALE_BLOCKS = 20
 const STALE_MS_MIN = 60_000
@@ -69,7 +76,7 @@ export function createEvmDriver(deps: DriverDeps): Driver {
   }
 }
 
-/** A block's header, unless it was read just now, and its logs by hash; begun anew when the hash is gone meanwhile. */
+/** A block's header, unless it was read just now, and its logs by hash; begun anew when a node does not know the hash. */
 async function readBlockOnce(
   reader: Reader,
   number: number,
@@ -81,10 +88,9 @@ async function readBlockOnce(
     if (!block) return undefined
     const current = block
     try {
-      return await retrying(() => readBlockTransfers(reader, current))
+      return await readBlockTransfers(reader, current)
     } catch (error) {
-      const isGone = error instanceof RpcError && error.kind === 'refused'
-      if (!isGone || attempt >= REREADS_MAX) throw error
+      if (!isDoubt(error) || attempt >= READS_MAX) throw error
       block = undefined
     }
   }

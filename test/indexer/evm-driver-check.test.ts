@@ -78,6 +78,11 @@ describe('the EVM driver checks', () => {
     assert.equal(driver.health().provider, new URL(second.httpUrl).host)
   })
 
+  it('asks the next provider when the first cannot call contracts', async () => {
+    first.lie({ errors: { eth_call: { code: -32_000, message: 'header not found' } } })
+    await connect().check()
+  })
+
   it('does not call an unreachable or failing node a mismatch', async () => {
     await assert.rejects(connect({ rpc: ['http://127.0.0.1:1'] }).check(), RpcError)
     for (const node of [first, second]) node.lie({ status: { status: 503 } })
