@@ -81,7 +81,7 @@ async function watchStarters(): Promise<void> {
   await look()
 }
 
-function show({ settings, seller, networkFaults }: StackFacts): void {
+function show({ settings, seller, docsUrl, networkFaults }: StackFacts): void {
   const { publicUrl, shop } = settings
   const [product] = seller.products
   const body = {
@@ -94,7 +94,7 @@ function show({ settings, seller, networkFaults }: StackFacts): void {
     '  Ready. All money here is test money, on a chain of your own.',
     '',
     `    Base URL          ${publicUrl}/v1`,
-    `    Docs              ${publicUrl}/docs`,
+    `    Docs              ${docsUrl}`,
     `    Demo shop         ${shop.url}`,
     `    Publishable key   ${seller.publishableKey}`,
     `    Secret key        ${seller.secretKey}`,

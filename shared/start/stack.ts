@@ -24,7 +24,7 @@ import { keepEncryptionKey, writePrivate } from '#shared/start/private-files.ts'
 import type { Screen } from '#shared/start/screen.ts'
 import { type DemoSeller, keepDemoSeller } from '#shared/start/seed.ts'
 import { readSettings, type Settings } from '#shared/start/settings.ts'
-import { untilNetworksRun, untilOk } from '#shared/start/until-ready.ts'
+import { findDocs, untilNetworksRun, untilOk } from '#shared/start/until-ready.ts'
 
 export type StackOptions = {
   env: Env
@@ -34,7 +34,13 @@ export type StackOptions = {
 }
 
 /** What a person needs to use it. */
-export type StackFacts = { settings: Settings; seller: DemoSeller; networkFaults: string[] }
+export type StackFacts = {
+  settings: Settings
+  seller: DemoSeller
+  docsUrl: string
+  /** One line for each network that is not followed. */
+  networkFaults: string[]
+}
 
 export type Stack = {
   /** Settles when everything runs. Rejects with the fault, or `Stopped` after `stop()`. */
@@ -129,7 +135,8 @@ async function startAll(context: Context): Promise<StackFacts> {
   const isFollowing = screen.step('networks')
   const networkFaults = await untilNetworksRun(settings.api.url)
   isFollowing()
-  return { settings, seller, networkFaults }
+  const docsUrl = `${settings.publicUrl}${await findDocs(settings.api.url)}`
+  return { settings, seller, docsUrl, networkFaults }
 }
 
 async function startDatabase({ screen, settings, directory, log, keep }: Context): Promise<string> {

@@ -26,6 +26,12 @@ export async function untilNetworksRun(apiUrl: string): Promise<string[]> {
   }
 }
 
+/** The API's documentation for people, or else for tools. */
+export async function findDocs(apiUrl: string): Promise<string> {
+  const path = '/docs'
+  return (await ask(`${apiUrl}${path}`))?.status === 200 ? path : '/openapi.json'
+}
+
 function faultsIn(text: string): string[] {
   const { networks = [] } = JSON.parse(text) as {
     networks?: { deployment: string; state: string }[]
