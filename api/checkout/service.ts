@@ -12,6 +12,7 @@ import { type PaymentObject, paymentView } from '#shared/payments/view.ts'
 import { rateKeyOfIp } from '../client-ip.ts'
 import type { ApiDeps } from '../deps.ts'
 import { blockCaller, type RateCount, rateHeaders, refuseBlocked } from '../rate-limit.ts'
+import { extendPool, fillInBackground } from '../xpub-pool.ts'
 import type { CheckoutBody, CheckoutInfoBody, CheckoutInfoObject } from './model.ts'
 import { listOptions, resolveNetwork } from './network.ts'
 import {
@@ -23,7 +24,6 @@ import {
   readTerms,
 } from './queries.ts'
 import { openSubscriptionCheckout } from './subscription.ts'
-import { extendPool, fillInBackground } from './xpub-pool.ts'
 
 /** Minutes a payment is open when the caller says nothing (spec section 4). */
 const TTL_MINUTES_DEFAULT = 60

@@ -1,6 +1,6 @@
 import { type Db, type Tx, withTransaction } from '#shared/db.ts'
 import { deriveAddresses } from '#shared/networks/addresses.ts'
-import type { ApiDeps } from '../deps.ts'
+import type { ApiDeps } from './deps.ts'
 
 /** Free addresses wanted of every extended key in use. */
 const AHEAD = 100
