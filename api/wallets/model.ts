@@ -22,7 +22,12 @@ export const WalletObject = Type.Object({
   mode: ModeWord,
   network: Type.String(),
   address: Type.Optional(Type.String({ description: 'EIP-55 on EVM networks' })),
-  xpub: Type.Optional(Type.String()),
+  xpub: Type.Optional(
+    Type.String({
+      description:
+        'In its one canonical form: depth, parent and child number, which say nothing of its addresses, are zero',
+    }),
+  ),
   createdAt: Time,
 })
 

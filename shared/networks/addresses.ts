@@ -34,7 +34,11 @@ export function normalizeContract(family: Family, text: string): string | undefi
 
 /**
  * Checks an extended public key (BIP-32, `xpub…`): version, checksum, a point on the curve, and that
- * it can have children. Answers the same text, or in one public sentence why it is refused.
+ * it can have children. Answers its one canonical text, or in one public sentence why it is refused.
+ *
+ * Depth, parent and number say how a wallet came to a key and nothing of its children: two texts that differ in them alone
+ * have the same addresses. The canonical text is written as a master's is, with zeros there: two wallets of one key would
+ * hand out the same addresses.
  */
 export function parseXpub(text: string): { xpub: string } | { reason: string } {
   if (/^(xprv|[tuvyz]prv)/i.test(text)) {
@@ -53,7 +57,7 @@ export function parseXpub(text: string): { xpub: string } | { reason: string } {
   }
   return key.depth > XPUB_DEPTH_MAX
     ? { reason: 'This xpub is too deep to have addresses below it. Send the account’s.' }
-    : { xpub: text }
+    : { xpub: writeXpub(key) }
 }
 
 /**
@@ -93,6 +97,11 @@ function readXpub(text: string): HDKey | undefined {
     // The library throws on every kind of malformed text; what was wrong is not told to the caller.
     return undefined
   }
+}
+
+function writeXpub({ publicKey, chainCode }: HDKey): string {
+  assert(publicKey !== null && chainCode !== null, 'an xpub has a public key and a chain code')
+  return new HDKey({ publicKey, chainCode }).publicExtendedKey
 }
 
 function normalizeEvm(text: string): string | undefined {

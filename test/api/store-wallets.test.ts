@@ -26,6 +26,11 @@ after(() => api.close())
 
 const hdKey = (seed: number) =>
   HDKey.fromMasterSeed(new Uint8Array(32).fill(seed)).derive("m/44'/60'/0'/0")
+/** The one text of a key, whatever path led to it. */
+const canonical = ({ publicKey, chainCode }: HDKey) => {
+  assert.ok(publicKey && chainCode)
+  return new HDKey({ publicKey, chainCode }).publicExtendedKey
+}
 const open = () => seedStore(api.database.db, { wallets: [] })
 const add = ({ store, keys }: SeededStore, body: unknown, mode: 'test' | 'live' = 'test') =>
   api.call('POST', `/v1/stores/${store.storeId}/wallets`, { key: keys[mode].secret, body })
@@ -50,8 +55,11 @@ test('POST 201 takes a Solana address', async () => {
 
 test('POST 201 takes an xpub and derives its first hundred addresses', async () => {
   const seller = await open()
-  const xpub = hdKey(1).publicExtendedKey
-  const { status, body } = await add(seller, { network: 'base', xpub })
+  const xpub = canonical(hdKey(1))
+  const { status, body } = await add(seller, {
+    network: 'base',
+    xpub: hdKey(1).publicExtendedKey,
+  })
   assert.equal(status, 201)
   assert.equal(body.xpub, xpub)
   assert.ok(!('address' in body))
@@ -77,6 +85,9 @@ test('409 wallet_exists for the same store, mode, network and address, and for n
   const xpub = { network: 'base', xpub: hdKey(2).publicExtendedKey }
   assert.equal((await add(seller, xpub)).status, 201)
   assertError(await add(seller, xpub), 409, 'wallet_exists')
+  // Another text of the same key would hand out the same addresses.
+  const rewritten = await add(seller, { ...xpub, xpub: canonical(hdKey(2)) })
+  assertError(rewritten, 409, 'wallet_exists')
 })
 
 test('409 wallet_exists to all but one of ten at once', async () => {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { HDKey } from '@scure/bip32'
 import { address, getProgramDerivedAddress } from '@solana/kit'
 import { mnemonicToAccount } from 'viem/accounts'
 import {
@@ -134,13 +135,34 @@ for (const index of [-1, 0.5, 2 ** 31, Number.NaN]) {
   })
 }
 
-test('an xpub of any depth is taken as it is', () => {
-  assert.deepEqual(parseXpub(XPUB), { xpub: XPUB })
-  assert.deepEqual(parseXpub(ACCOUNT_XPUB), { xpub: ACCOUNT_XPUB })
+test('an xpub of any depth is taken, and goes out as a master’s with the same children', () => {
+  for (const text of [XPUB, ACCOUNT_XPUB]) {
+    const parsed = parseXpub(text)
+    assert.ok('xpub' in parsed)
+    assert.match(parsed.xpub, /^xpub661MyMwAqRbc/)
+    assert.deepEqual(parseXpub(parsed.xpub), parsed)
+    assert.deepEqual(deriveAddresses(parsed.xpub, 0, 5), deriveAddresses(text, 0, 5))
+  }
   // BIP-32's test vector 1, the master key.
   const master =
     'xpub661MyMwAqRbcFtXgS5sYJABqqG9YLmC4Q1Rdap9gSE8NqtwybGhePY2gZ29ESFjqJoCu1Rupje8YtGqsefD265TMg7usUDFdp6W1EGMcet8'
   assert.deepEqual(parseXpub(master), { xpub: master })
+})
+
+test('one key written with another depth, parent or number is the same xpub, another chain code is not', () => {
+  const { publicKey, chainCode } = HDKey.fromExtendedKey(XPUB)
+  assert.ok(publicKey && chainCode)
+  const write = (place: { depth: number; index: number; parentFingerprint: number }) =>
+    new HDKey({ publicKey, chainCode, ...place }).publicExtendedKey
+  const texts = [
+    write({ depth: 1, index: 0, parentFingerprint: 1 }),
+    write({ depth: 4, index: 7, parentFingerprint: 1 }),
+    write({ depth: 4, index: 7, parentFingerprint: 2 }),
+  ]
+  assert.equal(new Set(texts).size, texts.length)
+  for (const text of texts) assert.deepEqual(parseXpub(text), parseXpub(XPUB))
+  const other = new HDKey({ publicKey, chainCode: new Uint8Array(32).fill(1) }).publicExtendedKey
+  assert.notDeepEqual(parseXpub(other), parseXpub(XPUB))
 })
 
 test('a private key is refused, and the refusal says what was nearly given away', () => {
