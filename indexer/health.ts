@@ -3,6 +3,7 @@ import type { Db } from '#shared/db.ts'
 import type { Log } from '#shared/log.ts'
 import { METRICS_CONTENT_TYPE, type Metrics } from '#shared/metrics.ts'
 import { type RunningServer, serve } from '#shared/runtime.ts'
+import { stalledAfterMs } from '#shared/stalled.ts'
 import type { Followed } from './indexer.ts'
 
 type HealthDeps = {
@@ -16,9 +17,6 @@ type HealthDeps = {
 
 /** Milliseconds between two refreshes of the numbers, and so how old they are at most. */
 const WATCH_EVERY_MS = 5_000
-/** Milliseconds without a new head after which a chain counts as stalled, as long as several blocks take. */
-const STALLED_AFTER_MS = 30_000
-const STALLED_AFTER_BLOCKS = 5
 /** Milliseconds for open requests to end. */
 const STOP_TIMEOUT_MS = 500
 
@@ -60,8 +58,9 @@ async function answerReadiness(deps: HealthDeps): Promise<Response> {
 function isStalled({ nowMs }: HealthDeps, { driver, deployment, run }: Followed): boolean {
   if (!run.isLeading()) return false
   const { lastHeadAtMs } = driver.health()
-  const patienceMs = Math.max(STALLED_AFTER_MS, STALLED_AFTER_BLOCKS * deployment.blockTimeMs)
-  return lastHeadAtMs === undefined || nowMs() - lastHeadAtMs > patienceMs
+  return (
+    lastHeadAtMs === undefined || nowMs() - lastHeadAtMs > stalledAfterMs(deployment.blockTimeMs)
+  )
 }
 
 /** Keeps the numbers of every followed deployment up to date. */

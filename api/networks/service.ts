@@ -1,13 +1,15 @@
 import type { Db } from '#shared/db.ts'
 import { TOKENS } from '#shared/networks/names.ts'
 import type { Deployment } from '#shared/networks/registry.ts'
+import { stalledAfterMs } from '#shared/stalled.ts'
 import type { ApiDeps } from '../deps.ts'
 
 /**
  * What a deployment is doing. `OFF`: no RPC; in test mode it settles by simulate. `NOT_RUNNING`: no indexer holds it.
- * `STALLED`: the chain's head has not been seen for {@link STALLED_AFTER_S}. `HALTED`: it stopped itself.
+ * `STALLED`: no new head has been seen for {@link stalledAfterMs}. `HALTED`: it stopped itself.
  */
-export type NetworkState = 'RUNNING' | 'OFF' | 'NOT_RUNNING' | 'STALLED' | 'HALTED'
+export const NETWORK_STATES = ['RUNNING', 'OFF', 'NOT_RUNNING', 'STALLED', 'HALTED'] as const
+export type NetworkState = (typeof NETWORK_STATES)[number]
 
 /** A deployment's row, with ages told by Postgres's clock. */
 type Progress = {
@@ -15,12 +17,10 @@ type Progress = {
   blockNumber: number | null
   headNumber: number | null
   isLed: boolean
-  isStalled: boolean
+  /** Since a new head was seen last; null when none ever was. */
+  headAgeMs: number | null
   isHalted: boolean
 }
-
-/** Seconds without a look at the chain's head after which a deployment counts as stalled. */
-const STALLED_AFTER_S = 60
 
 /** Every deployment that can be checked out on, with its facts and its state. */
 export async function readNetworks(deps: ApiDeps) {
@@ -66,14 +66,16 @@ function stateOf(one: Deployment, progress: Progress | undefined): NetworkState 
   if (!one.isOn) return 'OFF'
   if (progress?.isHalted) return 'HALTED'
   if (!progress?.isLed) return 'NOT_RUNNING'
-  return progress.isStalled ? 'STALLED' : 'RUNNING'
+  const { headAgeMs } = progress
+  const isStalled = headAgeMs === null || headAgeMs > stalledAfterMs(one.blockTimeMs)
+  return isStalled ? 'STALLED' : 'RUNNING'
 }
 
 async function readProgress(db: Db): Promise<Map<string, Progress>> {
   const rows = await db<Progress[]>`
     select deployment, block_number, head_number,
       coalesce(lease_until > service_now(), false) as is_led,
-      coalesce(head_seen_at < service_now() - make_interval(secs => ${STALLED_AFTER_S}), true) as is_stalled,
+      (extract(epoch from service_now() - head_seen_at) * 1000)::double precision as head_age_ms,
       halted_reason is not null as is_halted
     from deployments`
   return new Map(rows.map((row) => [row.deployment, row]))

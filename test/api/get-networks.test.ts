@@ -60,7 +60,10 @@ test('200 says what each deployment is doing, and readyz the same', async () => 
     insert into deployments (deployment, confirmations, leader, lease_until, block_number, head_number, head_seen_at)
     values ('base:live', 12, 'me', service_now() + interval '10 seconds', 90, 100, service_now())`
   assert.deepEqual(await states(), ['RUNNING', undefined, 10])
-  await db`update deployments set head_seen_at = service_now() - interval '2 minutes'`
+  await db`update deployments set head_seen_at = service_now() - interval '20 seconds'`
+  assert.deepEqual(await states(), ['RUNNING', undefined, 10])
+  // The same as the indexer's own, and visible to everybody within 30 s.
+  await db`update deployments set head_seen_at = service_now() - interval '26 seconds'`
   assert.deepEqual(await states(), ['STALLED', 'STALLED', 10])
   await db`update deployments set lease_until = service_now() - interval '1 second'`
   assert.deepEqual(await states(), ['NOT_RUNNING', 'NOT_RUNNING', 10])
