@@ -25,7 +25,7 @@ export function page({ products, apiUrl, publishableKey }: ShopConfig): string {
 <body data-api="${escapeHtml(apiUrl)}" data-key="${escapeHtml(publishableKey)}">
 <header>
   <div class="brand"><svg viewBox="0 0 64 64" aria-hidden="true">${DRAWINGS[0]}</svg>Corner Roastery</div>
-  <span class="badge">Demo · test money</span>
+  <span class="badge">Test money</span>
 </header>
 <main>
   <section class="goods" aria-labelledby="goods-title">
