@@ -51,7 +51,7 @@ export async function ask<T>(
 
 /** A node that does not have it yet is a lagging one, whichever of its words it says so with. */
 function named(answer: Answer): Answer {
-  if (!('error' in answer) || !NOT_YET.has(answer.error.code ?? 0)) return answer
+  if (!('error' in answer) || !isNotYet(answer)) return answer
   const { message, code } = answer.error
   return { error: new RpcError('lagging', message, { code }) }
 }
@@ -87,6 +87,11 @@ export function isSkipped(answer: Answer | undefined): boolean {
   if (!answer) return false
   if ('error' in answer) return SKIPPED.has(answer.error.code ?? 0)
   return answer.result === null
+}
+
+/** Whether an answer says that the node does not have it yet. */
+export function isNotYet(answer: Answer | undefined): boolean {
+  return answer !== undefined && 'error' in answer && NOT_YET.has(answer.error.code ?? 0)
 }
 
 /** The header at exactly this slot. Throws `lagging` when the node does not have it yet. */

@@ -1,7 +1,7 @@
 import { unwrap } from '../rpc.ts'
 import { RpcError } from '../rpc-error.ts'
 import type { DriverDeps } from './driver.ts'
-import { ask, blockCall, isSkipped, type Reader, retrying } from './solana-read.ts'
+import { ask, blockCall, isNotYet, isSkipped, type Reader, retrying } from './solana-read.ts'
 import { readHeader, readSlot, type SolanaBlock } from './solana-shapes.ts'
 
 export type Tip = {
@@ -76,10 +76,11 @@ export function createTip({ nowMs }: DriverDeps, reader: Reader): Tip {
   }
   /** Undefined while the node has confirmed the block and not written it down. */
   const readConfirmed = async (slot: number): Promise<SolanaBlock | undefined> => {
-    const { answers, provider: by } = await rpc.batch([blockCall(slot, 'confirmed', 'none')])
-    const [answer] = answers
-    if (isSkipped(answer) || (answer && 'error' in answer)) return undefined
-    return readHeader(unwrap(answer, rpc.hostOf(by)), slot, rpc.hostOf(by))
+    const reading = await rpc.batch([blockCall(slot, 'confirmed', 'none')])
+    const host = rpc.hostOf(reading.provider)
+    const [answer] = reading.answers
+    if (isSkipped(answer) || isNotYet(answer)) return undefined
+    return readHeader(unwrap(answer, host), slot, host)
   }
   return {
     get finalized() {

@@ -217,8 +217,11 @@ const FAULTS: Fault[] = [
       const { paymentId, due } = await following.claim(2_400)
       const slot = chain.ledger.tip.slot + 1
       const message = 'Transaction version (2) is not supported by the requesting client.'
-      chain.node.faults.intercept = (method, [of]) => {
-        const isIt = (method === 'getBlock' && of === slot) || method === 'getTransaction'
+      chain.node.faults.intercept = (method, [of, config]) => {
+        // A header alone has no transactions to be refused for.
+        const { transactionDetails } = (config ?? {}) as { transactionDetails?: string }
+        const isBlock = method === 'getBlock' && of === slot && transactionDetails === 'accounts'
+        const isIt = isBlock || method === 'getTransaction'
         return isIt ? { error: { code: -32_015, message } } : undefined
       }
       await chain.pay({ to: following.address, amountBaseUnits: due })
