@@ -8,7 +8,8 @@ import { oneOf } from './words.ts'
 
 /** Contract section 1. */
 const METADATA_KEYS_MAX = 20
-const METADATA_BYTES_MAX = 2_048
+/** UTF-8 bytes of metadata as JSON (contract section 1). */
+export const METADATA_BYTES_MAX = 2_048
 /** What a seller may ask for one thing, in cents: what an open amount may be (contract section 1). */
 const AMOUNT_CENTS_MAX = 100_000_000
 /** Characters of a URL: what every browser and proxy takes. */
@@ -31,6 +32,7 @@ export const AmountCents = Type.Integer({
 })
 export const UrlText = Type.String({ maxLength: URL_LENGTH_MAX, description: 'http or https' })
 export const MailText = Type.String({ maxLength: MAIL_LENGTH_MAX })
+/** Seller's or buyer's own data: text by text. Its bytes are counted where it is used. */
 export const Metadata = Type.Record(Type.String(), Type.String(), {
   maxProperties: METADATA_KEYS_MAX,
 })

@@ -1,14 +1,10 @@
 import { type Static, Type } from '@sinclair/typebox'
-import { TOKENS } from '#shared/networks/names.ts'
-import { BrandingObject, ModeName, TokenName } from '../payments/model.ts'
+import { Metadata, TokenName } from '../fields.ts'
+import { BrandingObject } from '../payments/model.ts'
+import { ModeWord, Reference } from '../words.ts'
 
-/** Longest id or key that is looked at, in characters. */
-const REFERENCE_LENGTH_MAX = 200
 /** Contract section 1. */
 const TTL_MINUTES_MAX = 1_440
-const METADATA_KEYS_MAX = 20
-
-const Reference = Type.String({ maxLength: REFERENCE_LENGTH_MAX })
 
 const PAID_FOR = {
   publishableKey: Reference,
@@ -23,17 +19,12 @@ const PAID_FOR = {
 export const CheckoutInfoBody = Type.Object(PAID_FOR, { additionalProperties: false })
 export type CheckoutInfoBody = Static<typeof CheckoutInfoBody>
 
-/** Seller's or buyer's own data: text by text. The 2,048 bytes are counted where it is used. */
-export const Metadata = Type.Record(Type.String(), Type.String(), {
-  maxProperties: METADATA_KEYS_MAX,
-})
-
 export const CheckoutBody = Type.Object(
   {
     ...PAID_FOR,
     currency: Type.Optional(Type.Literal('usd')),
     network: Reference,
-    token: Type.Union(TOKENS.map((token) => Type.Literal(token))),
+    token: TokenName,
     ttlMinutes: Type.Optional(Type.Integer({ minimum: 1, maximum: TTL_MINUTES_MAX })),
     metadata: Type.Optional(Metadata),
     buyerEmail: Type.Optional(Reference),
@@ -43,7 +34,7 @@ export const CheckoutBody = Type.Object(
 export type CheckoutBody = Static<typeof CheckoutBody>
 
 export const CheckoutInfoObject = Type.Object({
-  mode: ModeName,
+  mode: ModeWord,
   amount: Type.String(),
   amountCents: Type.Integer(),
   currency: Type.Literal('usd'),

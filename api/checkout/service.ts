@@ -11,6 +11,7 @@ import { parseOriginHost, rejectingHosts } from '#shared/origin-host.ts'
 import { type PaymentObject, paymentView } from '#shared/payments/view.ts'
 import { rateKeyOfIp } from '../client-ip.ts'
 import type { ApiDeps } from '../deps.ts'
+import { METADATA_BYTES_MAX } from '../fields.ts'
 import { blockCaller, type RateCount, rateHeaders, refuseBlocked } from '../rate-limit.ts'
 import { extendPool, fillInBackground } from '../xpub-pool.ts'
 import type { CheckoutBody, CheckoutInfoBody, CheckoutInfoObject } from './model.ts'
@@ -27,8 +28,6 @@ import { openSubscriptionCheckout } from './subscription.ts'
 
 /** Minutes a payment is open when the caller says nothing (spec section 4). */
 const TTL_MINUTES_DEFAULT = 60
-/** UTF-8 bytes of metadata as JSON (contract section 1). */
-const METADATA_BYTES_MAX = 2_048
 /** Times a claim is tried again after addresses were derived, while others take them. */
 const POOL_STEPS_MAX = 100
 /** Seconds to come back after when too many payments of one address are open: the shortest window. */

@@ -1,11 +1,8 @@
 import { Type } from '@sinclair/typebox'
-import { MODES, TOKENS } from '#shared/networks/names.ts'
 import { PAYMENT_STATUSES } from '#shared/payments/machine.ts'
 import { SIMULATED_OUTCOMES } from '#shared/payments/service.ts'
-
-export const ModeName = Type.Union(MODES.map((word) => Type.Literal(word)))
-export const TokenName = Type.Union(TOKENS.map((word) => Type.Literal(word)))
-export const PaymentStatusName = Type.Union(PAYMENT_STATUSES.map((word) => Type.Literal(word)))
+import { TokenName } from '../fields.ts'
+import { ModeWord, oneOf, Time } from '../words.ts'
 
 export const BrandingObject = Type.Object({
   displayName: Type.Optional(Type.String()),
@@ -16,8 +13,8 @@ export const BrandingObject = Type.Object({
 /** The payment object: spec section 2, and the additions of contract section 1. */
 export const PaymentObject = Type.Object({
   paymentId: Type.String(),
-  status: PaymentStatusName,
-  mode: ModeName,
+  status: oneOf(PAYMENT_STATUSES),
+  mode: ModeWord,
   network: Type.String(),
   token: TokenName,
   payTo: Type.String(),
@@ -26,19 +23,19 @@ export const PaymentObject = Type.Object({
   amountBaseUnits: Type.String(),
   decimals: Type.Integer(),
   txHash: Type.Union([Type.String(), Type.Null()]),
-  expiresAt: Type.String({ description: 'RFC 3339, UTC' }),
+  expiresAt: Time,
   branding: BrandingObject,
   confirmations: Type.Integer(),
   confirmationsRequired: Type.Integer(),
   paymentUri: Type.String(),
   checkoutUrl: Type.String(),
-  createdAt: Type.String({ description: 'RFC 3339, UTC' }),
-  serverTime: Type.String({ description: 'RFC 3339, UTC' }),
+  createdAt: Time,
+  serverTime: Time,
 })
 
 export const SimulateBody = Type.Object(
   {
-    outcome: Type.Optional(Type.Union(SIMULATED_OUTCOMES.map((word) => Type.Literal(word)))),
+    outcome: Type.Optional(oneOf(SIMULATED_OUTCOMES)),
   },
   { additionalProperties: false },
 )
