@@ -38,15 +38,25 @@ export type EndpointFacts = {
   path: string
   auth: AuthStyle
   summary: string
+  /** What the summary leaves out; undefined when that is nothing. */
+  description: string | undefined
   /** Status of success; 204 answers no body. */
   status: 200 | 201 | 202 | 204
   query: QuerySchema | undefined
   body: TSchema | undefined
+  isBodyOptional: boolean
   response: TSchema | undefined
+  /** Media types of success; `response` describes the JSON among them. Empty when there is no body. */
+  media: readonly string[]
   /** The errors it answers besides those that every endpoint of its kind does. */
   fails: readonly ErrorCode[]
   /** Answers also while the database was never reached: it needs none. */
   needsDatabase: boolean
+}
+
+/** Whether an `Idempotency-Key` is good for it: POSTs that a seller's server makes (contract section 1). */
+export function isReplayable({ method, auth }: EndpointFacts): boolean {
+  return method === 'POST' && (auth === 'seller' || auth === 'store')
 }
 
 export type Arrival = {
@@ -69,11 +79,14 @@ type Definition<P extends string, A extends AuthStyle, S extends Schemas> = {
   path: P
   auth: A
   summary: string
+  description?: string
   status?: EndpointFacts['status']
   schemas?: S
   /** The body may be left out; `body` is then undefined. */
   isBodyOptional?: boolean
   response?: TSchema
+  /** Default: JSON where there is a `response`, and nothing otherwise. */
+  media?: readonly string[]
   fails?: readonly ErrorCode[]
   /** Default true. */
   needsDatabase?: boolean
@@ -90,14 +103,16 @@ export function endpoint<
   const S extends Schemas = Record<never, never>,
 >(definition: Definition<P, A, S>): Endpoint {
   const { method, path, auth, summary, status = 200, response, fails = [] } = definition
-  const { needsDatabase = true } = definition
+  const { needsDatabase = true, isBodyOptional = false, description } = definition
+  const media = definition.media ?? (response === undefined ? [] : ['application/json'])
   const { query, body }: Schemas = definition.schemas ?? {}
   const readQuery = query && compileQuery(query)
   const checkBody = body && compileSchema(body)
   const isSellers = auth === 'seller' || auth === 'store'
 
   return {
-    ...{ method, path, auth, summary, status, query, body, response, fails, needsDatabase },
+    ...{ method, path, auth, summary, description, status, query, body, isBodyOptional },
+    ...{ response, media, fails, needsDatabase },
     async run(deps, arrival) {
       const { request, params, headers } = arrival
       const storeId = auth === 'store' ? (params['storeId'] ?? '') : undefined
@@ -109,7 +124,7 @@ export function endpoint<
       if (checkBody !== undefined) {
         const json = await readJson(request)
         if (caller !== undefined) takeBodyMode(caller, json)
-        const isAbsent = json === undefined && definition.isBodyOptional === true
+        const isAbsent = json === undefined && isBodyOptional
         bodyValue = isAbsent ? undefined : checkBody(json)
       }
       // The schemas above are what the call's types are made from.

@@ -29,6 +29,7 @@ import { getEvents } from './events/routes.ts'
 import { getHealth, getMetrics, getReadiness } from './health/routes.ts'
 import { deleteKey, getKeys, postKeys } from './keys/routes.ts'
 import { listNetworks } from './networks/routes.ts'
+import { referenceEndpoints } from './openapi/routes.ts'
 import { getOrigins, putOrigin } from './origins/routes.ts'
 import { cancelPayment, getPayment, getPaymentStream, simulatePayment } from './payments/routes.ts'
 import { getSession, postSession, postSessionClose } from './sessions/routes.ts'
@@ -53,8 +54,8 @@ import {
   putWebhookUrl,
 } from './webhooks/routes.ts'
 
-/** Every endpoint of the API. A new one is written in its feature's folder and named here. */
-export const ENDPOINTS: readonly Endpoint[] = [
+/** A new endpoint is written in its feature's folder and named here. */
+const FEATURES: readonly Endpoint[] = [
   postCheckoutInfo,
   postCheckout,
   getPayment,
@@ -121,3 +122,6 @@ export const ENDPOINTS: readonly Endpoint[] = [
   getReadiness,
   getMetrics,
 ]
+
+/** Every endpoint of the API. */
+export const ENDPOINTS: readonly Endpoint[] = [...FEATURES, ...referenceEndpoints(FEATURES)]

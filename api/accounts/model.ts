@@ -66,6 +66,8 @@ export const SignUpAnswer = Type.Object({
   keys: Type.Array(KeyObject),
 })
 export const AccountAnswer = Type.Object({ account: AccountObject })
+/** The same for everybody: it must not tell whether there is an account. */
+export const NothingToTell = Type.Object({})
 export const LoginAnswer = Type.Object({ sessionToken: Type.String(), expiresAt: Time })
 
 /** The wire form of an account; `capsUsd` are the plans' ceilings in whole US dollars. */

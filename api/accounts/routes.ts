@@ -7,6 +7,7 @@ import {
   EmailBody,
   LoginAnswer,
   LoginBody,
+  NothingToTell,
   PatchAccountBody,
   ResetBody,
   SignUpAnswer,
@@ -44,6 +45,7 @@ export const postVerifyEmailResend = endpoint({
   summary: 'Send the verification mail again; the answer does not tell whether there is an account',
   status: 202,
   schemas: { body: EmailBody },
+  response: NothingToTell,
   fails: ['rate_limited'],
   handle: async (deps, { body, clientIp }) => {
     await requestLink(deps, 'VERIFY_EMAIL', readEmail(body.email), clientIp())
@@ -79,6 +81,7 @@ export const postPasswordForgot = endpoint({
     'Mail a link that sets a new password; the answer does not tell whether there is an account',
   status: 202,
   schemas: { body: EmailBody },
+  response: NothingToTell,
   fails: ['rate_limited'],
   handle: async (deps, { body, clientIp }) => {
     await requestLink(deps, 'RESET_PASSWORD', readEmail(body.email), clientIp())

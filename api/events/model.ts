@@ -1,5 +1,12 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { EVENT_TYPES } from '#shared/events.ts'
+import {
+  PaymentEventData,
+  ReminderEventData,
+  SubscriptionEventData,
+  TestEventData,
+  UnequalPaymentEventData,
+} from '../event-data.ts'
 import { PAGE_QUERY } from '../pagination.ts'
 import { ModeWord, oneOf, Reference, Time } from '../words.ts'
 
@@ -23,7 +30,13 @@ export const EventObject = Type.Object({
   type: oneOf(EVENT_TYPES),
   createdAt: Time,
   apiVersion: Type.String(),
-  data: Type.Record(Type.String(), Type.Unknown()),
+  data: Type.Union([
+    PaymentEventData,
+    UnequalPaymentEventData,
+    SubscriptionEventData,
+    ReminderEventData,
+    TestEventData,
+  ]),
   mode: ModeWord,
   sequence: Type.Integer(),
 })

@@ -1,8 +1,10 @@
+import { Type } from '@sinclair/typebox'
 import { fail } from '#shared/errors.ts'
 import { METRICS_CONTENT_TYPE } from '#shared/metrics.ts'
 import { isBlockedAddress } from '#shared/outbound-address.ts'
 import { endpoint } from '../endpoint.ts'
-import { readFaults } from '../networks/service.ts'
+import { NETWORK_STATES, readFaults } from '../networks/service.ts'
+import { oneOf } from '../words.ts'
 
 /** The process answers: that is all. */
 export const getHealth = endpoint({
@@ -10,6 +12,7 @@ export const getHealth = endpoint({
   path: '/healthz',
   auth: 'open',
   summary: 'Whether this process answers',
+  response: Type.Object({ status: Type.Literal('OK') }),
   needsDatabase: false,
   handle: () => ({ status: 'OK' }),
 })
@@ -23,6 +26,12 @@ export const getReadiness = endpoint({
   path: '/readyz',
   auth: 'open',
   summary: 'Whether this process can do its work, and which networks see nothing',
+  response: Type.Object({
+    status: oneOf(['OK', 'DEGRADED']),
+    networks: Type.Array(Type.Object({ deployment: Type.String(), state: oneOf(NETWORK_STATES) }), {
+      description: 'Networks that are on and see nothing',
+    }),
+  }),
   fails: ['unavailable'],
   handle: async (deps) => {
     const networks = await readFaults(deps)
@@ -35,6 +44,7 @@ export const getMetrics = endpoint({
   path: '/metrics',
   auth: 'open',
   summary: 'The process’s numbers for Prometheus, for private addresses only',
+  media: ['text/plain'],
   fails: ['not_found'],
   needsDatabase: false,
   handle: (deps, { clientIp }) => {

@@ -1,12 +1,13 @@
 import { Type } from '@sinclair/typebox'
 import { endpoint } from '../endpoint.ts'
-import { readNetworks } from './service.ts'
+import { ModeWord, oneOf } from '../words.ts'
+import { NETWORK_STATES, readNetworks } from './service.ts'
 
-const NetworkObject = Type.Object({
+export const NetworkObject = Type.Object({
   network: Type.String(),
   name: Type.String(),
-  mode: Type.String(),
-  family: Type.String(),
+  mode: ModeWord,
+  family: oneOf(['evm', 'solana']),
   tokens: Type.Array(
     Type.Object({
       token: Type.String(),
@@ -17,9 +18,7 @@ const NetworkObject = Type.Object({
   confirmations: Type.Integer(),
   isOn: Type.Boolean(),
   /** RUNNING, or why nothing is seen on it right now. */
-  state: Type.Union(
-    ['RUNNING', 'OFF', 'NOT_RUNNING', 'STALLED', 'HALTED'].map((word) => Type.Literal(word)),
-  ),
+  state: oneOf(NETWORK_STATES),
   blockNumber: Type.Union([Type.Integer(), Type.Null()]),
   headNumber: Type.Union([Type.Integer(), Type.Null()]),
   blocksBehind: Type.Union([Type.Integer(), Type.Null()]),

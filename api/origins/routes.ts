@@ -12,7 +12,7 @@ const OriginsQuery = Type.Object(
 )
 const PutOriginBody = Type.Object({ status: OriginStatusWord }, { additionalProperties: false })
 
-const OriginObject = Type.Object({
+export const OriginObject = Type.Object({
   host: Type.String({ description: 'Lower case, punycode, without port' }),
   status: OriginStatusWord,
   firstConfirmedAt: TimeOrNull,

@@ -42,6 +42,7 @@ export const getPaymentStream = endpoint({
   auth: 'capability',
   summary:
     'Watch a payment: server-sent events with the payment object, at once and at each change',
+  media: ['text/event-stream'],
   fails: ['payment_not_found', 'rate_limited'],
   handle: (deps, { request, params, clientIp }) =>
     streamPayment(deps, params.id, { clientIp: clientIp(), method: request.method }),

@@ -12,6 +12,7 @@ export const listStorePayments = endpoint({
     'List payments, newest first; with Accept: text/csv all of them as a file. createdFrom and createdTo are inclusive. A filtered page may be short, even empty, while hasMore is true: go on with nextCursor',
   schemas: { query: StorePaymentQuery },
   response: pageSchema(StorePaymentObject),
+  media: ['application/json', 'text/csv'],
   handle: (deps, { caller, query, request, headers }) => {
     headers['Vary'] = 'Accept'
     return isCsvAccepted(request.headers.get('accept'))

@@ -1,6 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { EVENT_TYPES } from '#shared/events.ts'
 import { WEBHOOK_URL_LENGTH_MAX } from '#shared/outbound-address.ts'
+import { TestEventData } from '../event-data.ts'
 import { PAGE_QUERY } from '../pagination.ts'
 import { ModeWord, oneOf, Reference, Time, TimeInput, TimeOrNull } from '../words.ts'
 import type { AttemptRow, DeliveryRow } from './queries.ts'
@@ -64,7 +65,7 @@ export const TestAnswer = Type.Object({
   type: Type.Literal('webhook.test'),
   createdAt: Time,
   apiVersion: Type.String(),
-  data: Type.Record(Type.String(), Type.Unknown()),
+  data: TestEventData,
 })
 
 export const ReplayAnswer = Type.Object({ replayedCount: Type.Integer() })

@@ -6,6 +6,7 @@ import { buildDeployments } from '#shared/networks/registry.ts'
 import type { ApiConfig } from '../../api/deps.ts'
 import { type RunningApi, startApi } from '../../api/start.ts'
 import { createTestDatabase, type TestDatabase } from './database.ts'
+import { assertAnswerDescribed } from './described.ts'
 
 export type TestApi = RunningApi & {
   database: TestDatabase
@@ -93,7 +94,7 @@ export function testConfig(databaseUrl: string, options: TestApiOptions = {}): A
   }
 }
 
-/** Sends one request and reads the whole answer. */
+/** Sends one request and reads the whole answer, which must be one that the OpenAPI document describes. */
 export async function call(
   url: string,
   method: string,
@@ -111,12 +112,14 @@ export async function call(
   })
   const text = await response.text()
   const isJson = response.headers.get('content-type')?.startsWith('application/json')
-  return {
+  const answer = {
     status: response.status,
     headers: response.headers,
     body: isJson && text !== '' ? JSON.parse(text) : undefined,
     text,
   }
+  assertAnswerDescribed(method, path, answer)
+  return answer
 }
 
 /** Asserts the one error shape of contract section 1 with this status and code. */

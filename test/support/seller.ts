@@ -64,7 +64,11 @@ export async function seedEvent(db: Db, event: SeedEvent): Promise<string> {
   const paymentId = event.paymentId ?? newId('pay')
   const eventId = `${paymentId}:${type}`
   const createdAt = event.createdAt ?? new Date()
-  const data = { paymentId, storeId, mode }
+  const data = {
+    ...{ paymentId, accountId, storeId, mode, network: 'base', token: 'usdc' },
+    ...{ address: 'address', amount: '5.00', amountBaseUnits: '5000001', decimals: 6 },
+    ...{ status: 'CONFIRMED', txHash: '0x1', blockNumber: 1, confirmations: 12 },
+  }
   const body = JSON.stringify({
     ...{ id: eventId, type, createdAt: createdAt.toISOString(), apiVersion: API_VERSION, data },
   })
