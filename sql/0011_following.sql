@@ -1,0 +1,16 @@
+-- What a deployment tells about how it is followed: the block its chain begins with (a chain that begins otherwise is
+-- another one, as a local node restarted without its state is), how fast it catches up while it is far behind, and how often
+-- two readings of the same blocks differed.
+alter table deployments
+  add column genesis_hash text,
+  add column blocks_per_second double precision,
+  add column disagreement_count bigint not null default 0,
+  add column disagreed_at timestamptz;
+
+-- Held transfers are few, and looked at again and again.
+create index transfers_held on transfers (deployment, block_number) where is_held;
+
+-- A follower looks up the recipients of all transfers there are, nearly all of them strangers: in lower case, since making
+-- the checksum of an EVM address takes longer than everything else about a transfer.
+create index wallets_address_key on wallets (lower(address)) where address is not null;
+create index xpub_addresses_key on xpub_addresses (lower(address));
