@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import process from 'node:process'
-import { type Config, exitOnConfigError, loadConfig } from '#shared/config.ts'
+import { loadConfig, orExit } from '#shared/config.ts'
 import { closeDb, openDb } from '#shared/db.ts'
 import { createLog } from '#shared/log.ts'
 import { startApi } from './start.ts'
@@ -8,7 +8,7 @@ import { startApi } from './start.ts'
 /** Milliseconds for open database connections to close, after the server has stopped. */
 const CLOSE_TIMEOUT_MS = 500
 
-const config = readConfig()
+const config = orExit(readConfig, process)
 const log = createLog({
   level: config.logLevel,
   format: config.logFormat,
@@ -20,7 +20,7 @@ const db = openDb({
   applicationName: 'api',
   prepare: config.databasePrepare,
 })
-const api = startApi({ config, db, log, reusePort: true })
+const api = orExit(() => startApi({ config, db, log, reusePort: true }), process)
 log.info('listening', { url: api.url })
 
 const stop = async () => {
@@ -39,14 +39,10 @@ try {
   process.exit(1)
 }
 
-function readConfig(): Config & { databaseUrl: string; encryptionKey: Uint8Array } {
-  try {
-    return loadConfig(process.env, {
-      readFile: (path) => readFileSync(path, 'utf8'),
-      isTerminal: process.stdout.isTTY === true,
-      requires: ['databaseUrl', 'encryptionKey'],
-    })
-  } catch (error) {
-    return exitOnConfigError(error, process)
-  }
+function readConfig() {
+  return loadConfig(process.env, {
+    readFile: (path) => readFileSync(path, 'utf8'),
+    isTerminal: process.stdout.isTTY === true,
+    requires: ['databaseUrl', 'encryptionKey'],
+  })
 }

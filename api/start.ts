@@ -7,6 +7,7 @@ import { serve } from '#shared/runtime.ts'
 import { type App, createApp } from './app.ts'
 import type { ApiConfig, ApiDeps, ApiPorts } from './deps.ts'
 import { ENDPOINTS } from './endpoints.ts'
+import { PAGES } from './pages/pages.ts'
 import { createPaymentChanges } from './payment-changes.ts'
 import { createRechecks } from './rechecks.ts'
 
@@ -43,8 +44,11 @@ export function startApi(options: StartOptions): RunningApi {
     ...{ config, log, db: options.db, metrics: createMetrics() },
     nowMs: options.nowMs ?? (() => performance.now()),
   })
-  const app = createApp(deps, ENDPOINTS)
-  const server = serve({ fetch: app.fetch, hostname: config.host, port: config.port, reusePort })
+  const app = createApp(deps, [...ENDPOINTS, ...PAGES])
+  const server = serve({
+    ...{ fetch: app.fetch, hostname: config.host, port: config.port, variable: 'PORT' },
+    reusePort,
+  })
   const stopping = new AbortController()
   const changesEnd = deps.changes.run(stopping.signal)
   return {
@@ -62,17 +66,21 @@ export function startApi(options: StartOptions): RunningApi {
 /** Everything that endpoints are given, made from what the entrance has. */
 export function createDeps(ports: ApiPorts): ApiDeps {
   const { config, metrics, db, log } = ports
+  const keyring = createKeyring(config.encryptionKey)
   return {
     ...ports,
     view: { publicUrl: config.publicUrl, deployments: config.deployments },
-    door: { quarantineHours: config.slotQuarantineHours },
+    door: {
+      quarantineHours: config.slotQuarantineHours,
+      subscriptions: { publicUrl: config.publicUrl, keyring },
+    },
     blocked: new Map(),
     rechecks: createRechecks(ports),
     changes: createPaymentChanges({ db, log, listenUrl: config.databaseListenUrl }),
     streams: new Map(),
     xpubFills: new Set(),
     xpubSteps: new Map(),
-    keyring: createKeyring(config.encryptionKey),
+    keyring,
     requestCount: metrics.counter('api_requests_total', 'Requests by endpoint and status.'),
     requestSeconds: metrics.histogram(
       'api_request_duration_seconds',

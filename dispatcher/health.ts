@@ -3,15 +3,16 @@ import { type RunningServer, serve } from '#shared/runtime.ts'
 
 /**
  * Serves `METRICS_PORT`: `/healthz` (the process lives), `/readyz` (it is at work and reaches Postgres;
- * 503 otherwise) and `/metrics`. On every address: it tells numbers, never names.
+ * 503 otherwise) and `/metrics`. On `HOST`, as the API: it tells numbers, never names.
  */
 export function serveHealth(
-  port: number,
+  { host, port }: { host: string; port: number },
   of: { readonly isReady: () => boolean; readonly renderMetrics: () => string },
 ): RunningServer {
   return serve({
-    hostname: '0.0.0.0',
+    hostname: host,
     port,
+    variable: 'METRICS_PORT',
     fetch(request) {
       switch (new URL(request.url).pathname) {
         case '/healthz':

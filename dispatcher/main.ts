@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import process from 'node:process'
-import { exitOnConfigError, loadConfig } from '#shared/config.ts'
+import { loadConfig, orExit } from '#shared/config.ts'
 import { createKeyring } from '#shared/crypto.ts'
 import { closeDb, openDb } from '#shared/db.ts'
 import { createLog } from '#shared/log.ts'
@@ -12,7 +12,7 @@ const CLOSE_TIMEOUT_MS = 500
 /** Milliseconds for a scrape of the metrics that is under way. */
 const HEALTH_CLOSE_TIMEOUT_MS = 200
 
-const config = readConfig()
+const config = orExit(readConfig, process)
 const log = createLog({
   level: config.logLevel,
   format: config.logFormat,
@@ -40,8 +40,9 @@ const dispatcher = startDispatcher({
   monotonicMs: () => performance.now(),
   random: () => Math.random(),
 })
+const { host, metricsPort: port } = config
 const health =
-  config.metricsPort === undefined ? undefined : serveHealth(config.metricsPort, dispatcher)
+  port === undefined ? undefined : orExit(() => serveHealth({ host, port }, dispatcher), process)
 log.info('started')
 
 const stop = async (exitCode: number) => {
@@ -62,13 +63,9 @@ try {
 }
 
 function readConfig() {
-  try {
-    return loadConfig(process.env, {
-      readFile: (path) => readFileSync(path, 'utf8'),
-      isTerminal: process.stdout.isTTY === true,
-      requires: ['databaseUrl', 'encryptionKey'],
-    })
-  } catch (error) {
-    return exitOnConfigError(error, process)
-  }
+  return loadConfig(process.env, {
+    readFile: (path) => readFileSync(path, 'utf8'),
+    isTerminal: process.stdout.isTTY === true,
+    requires: ['databaseUrl', 'encryptionKey'],
+  })
 }

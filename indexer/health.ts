@@ -27,6 +27,7 @@ export function serveHealth(deps: HealthDeps): { stop(): Promise<void> } {
   const server: RunningServer = serve({
     hostname: host,
     port: metricsPort,
+    variable: 'METRICS_PORT',
     fetch: (request) => answer(deps, new URL(request.url).pathname),
   })
   return { stop: () => server.stop(STOP_TIMEOUT_MS) }

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import process from 'node:process'
-import { ConfigError, exitOnConfigError, loadConfig } from '#shared/config.ts'
+import { ConfigError, loadConfig, orExit } from '#shared/config.ts'
 import { closeDb, openDb } from '#shared/db.ts'
 import { createLog } from '#shared/log.ts'
 import type { Deployment } from '#shared/networks/registry.ts'
@@ -9,7 +9,7 @@ import { startIndexer } from './indexer.ts'
 /** Milliseconds for open database connections to close, after following has stopped. */
 const CLOSE_TIMEOUT_MS = 500
 
-const { config, deployments } = readConfig()
+const { config, deployments } = orExit(readConfig, process)
 const log = createLog({
   level: config.logLevel,
   format: config.logFormat,
@@ -21,7 +21,10 @@ const db = openDb({
   applicationName: 'indexer',
   prepare: config.databasePrepare,
 })
-const indexer = startIndexer({ config, db, deployments, log, nowMs: () => Date.now() })
+const indexer = orExit(
+  () => startIndexer({ config, db, deployments, log, nowMs: () => Date.now() }),
+  process,
+)
 log.info('started', {
   deployments: deployments.filter(({ isOn }) => isOn).map(({ deployment }) => deployment),
 })
@@ -42,16 +45,12 @@ try {
 }
 
 function readConfig() {
-  try {
-    const config = loadConfig(process.env, {
-      readFile: (path) => readFileSync(path, 'utf8'),
-      isTerminal: process.stdout.isTTY === true,
-      requires: ['databaseUrl', 'databaseListenUrl'],
-    })
-    return { config, deployments: pickDeployments([...config.deployments.values()]) }
-  } catch (error) {
-    return exitOnConfigError(error, process)
-  }
+  const config = loadConfig(process.env, {
+    readFile: (path) => readFileSync(path, 'utf8'),
+    isTerminal: process.stdout.isTTY === true,
+    requires: ['databaseUrl', 'databaseListenUrl', 'encryptionKey'],
+  })
+  return { config, deployments: pickDeployments([...config.deployments.values()]) }
 }
 
 /** `--network base`, repeatable: both modes of that network. Without it, every deployment. */

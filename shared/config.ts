@@ -215,6 +215,15 @@ export function exitOnConfigError(error: unknown, process: Exit): never {
   return process.exit(CONFIG_EXIT_CODE)
 }
 
+/** What `start` answers; on a `ConfigError` the process ends as {@link exitOnConfigError} says. */
+export function orExit<T>(start: () => T, process: Exit): T {
+  try {
+    return start()
+  } catch (error) {
+    return exitOnConfigError(error, process)
+  }
+}
+
 function parseJsonFile(
   path: string,
   readFile: (path: string) => string,

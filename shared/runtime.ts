@@ -2,6 +2,8 @@
  * The only file that knows which runtime it is on: Bun, or Deno.
  */
 
+import { ConfigError } from '#shared/config.ts'
+
 /** Answers one request. `clientAddress` is the socket's other end, an IP address without port. */
 export type FetchHandler = (request: Request, clientAddress: string) => Response | Promise<Response>
 
@@ -10,6 +12,8 @@ export type ServeOptions = {
   hostname: string
   /** 0 asks the system for a free one. */
   port: number
+  /** The variable the port came from, for the error when it is taken. */
+  variable: 'PORT' | 'METRICS_PORT'
   /**
    * Several processes may listen on the same port, and the system spreads connections over them. Deno does it under its
    * flag `--unstable-net` only, and ends a process that asks for it without: there one process has the port.
@@ -47,10 +51,26 @@ type Deno = {
   listenDatagram?: unknown
 }
 
-/** Serves HTTP on either runtime. Bounds on bodies are the handler's: a runtime's own refusal has an empty body. */
+/**
+ * Serves HTTP on either runtime. Bounds on bodies are the handler's: a runtime's own refusal has an empty body.
+ * Throws a `ConfigError` that names the variable when the port is taken.
+ */
 export function serve(options: ServeOptions): RunningServer {
   const deno = (globalThis as { Deno?: Deno }).Deno
-  return deno === undefined ? serveOnBun(options) : serveOnDeno(deno, options)
+  try {
+    return deno === undefined ? serveOnBun(options) : serveOnDeno(deno, options)
+  } catch (error) {
+    if (!isTaken(error)) throw error
+    const { hostname, port, variable } = options
+    throw new ConfigError([`${variable} should be a free port: ${port} on ${hostname} is taken`])
+  }
+}
+
+function isTaken(error: unknown): boolean {
+  return (
+    error instanceof Error &&
+    ((error as { code?: unknown }).code === 'EADDRINUSE' || error.name === 'AddrInUse')
+  )
 }
 
 function serveOnBun({ fetch, hostname, port, reusePort = false }: ServeOptions): RunningServer {
