@@ -31,6 +31,16 @@ export function answerError(
   error: unknown,
   headers: Record<string, string>,
 ): Response {
+  const known = settleError(deps, error, headers)
+  return answerJson(known.status, errorBody(known, headers['X-Request-Id'] ?? ''), headers)
+}
+
+/** The error that a caller may know of, with its headers set; whatever its cause, it is logged. */
+export function settleError(
+  deps: ApiDeps,
+  error: unknown,
+  headers: Record<string, string>,
+): ServiceError {
   const requestId = headers['X-Request-Id'] ?? ''
   const known = toServiceError(error)
   // Until the schema was checked everything is refused, which whoever waits for it has logged.
@@ -40,7 +50,7 @@ export function answerError(
   const { headers: own, retryAfterSeconds } = known.details
   Object.assign(headers, own)
   if (retryAfterSeconds !== undefined) headers['Retry-After'] = String(retryAfterSeconds)
-  return answerJson(known.status, errorBody(known, requestId), headers)
+  return known
 }
 
 function toServiceError(error: unknown): ServiceError {

@@ -11,6 +11,11 @@ export type App = {
   endpoints: readonly Endpoint[]
 }
 
+/** An endpoint that may show its errors in its own way: pages are for people. */
+export type Route = Endpoint & {
+  answerError?(deps: ApiDeps, error: unknown, headers: Record<string, string>): Response
+}
+
 /** What stands in the path where the endpoint's has a colon; null where it is no valid percent-encoding. */
 type Params = Readonly<Record<string, string | null>>
 
@@ -23,7 +28,7 @@ const PREFLIGHT_MAX_AGE_S = 86_400
  * The HTTP side of the API. Elysia finds the route; all else is done here once for every endpoint, on the request as it
  * came: Elysia's own body and query parsing would coerce what must be refused.
  */
-export function createApp(deps: ApiDeps, endpoints: readonly Endpoint[]): App {
+export function createApp(deps: ApiDeps, endpoints: readonly Route[]): App {
   // The address cannot travel through Elysia, the request object can.
   const addresses = new WeakMap<Request, string>()
   const app = new Elysia({ normalize: false, handler: { standardHostname: false } })
@@ -54,7 +59,7 @@ export function createApp(deps: ApiDeps, endpoints: readonly Endpoint[]): App {
 
 async function serveEndpoint(
   deps: ApiDeps,
-  endpoint: Endpoint,
+  endpoint: Route,
   request: Request,
   params: Params,
   socketAddress: string,
@@ -73,7 +78,7 @@ async function serveEndpoint(
         ? withHeaders(body, headers)
         : answerJson(endpoint.status, body, headers)
   } catch (error) {
-    response = answerError(deps, error, headers)
+    response = (endpoint.answerError ?? answerError)(deps, error, headers)
   }
   const labels = { method: endpoint.method, path: endpoint.path, status: String(response.status) }
   deps.requestCount.add(labels)

@@ -21,7 +21,8 @@ export async function readJson(request: Request): Promise<Json | undefined> {
   }
 }
 
-async function readBytes(request: Request): Promise<Uint8Array> {
+/** The body as it came, at most {@link BODY_BYTES_MAX} octets. Error: payload_too_large. */
+export async function readBytes(request: Request): Promise<Uint8Array> {
   const announced = request.headers.get('content-length')
   if (announced !== null && Number(announced) > BODY_BYTES_MAX) fail('payload_too_large')
   if (request.body === null) return new Uint8Array()

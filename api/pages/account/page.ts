@@ -1,0 +1,85 @@
+import { ServiceError } from '#shared/errors.ts'
+import { resetPassword, verifyEmail } from '../../accounts/login.ts'
+import { isAcceptablePassword } from '../../accounts/password.ts'
+import { type Form, readForm, readQuery } from '../form.ts'
+import type { PageView } from '../layout/document.ts'
+import type { Texts } from '../locales/en.ts'
+import { page } from '../page.ts'
+import { deadLinkView, doneView, resetView, verifyView } from './view.ts'
+
+/** Opening a mailed link does nothing: mail scanners open links too. The button does it. */
+export const verifyEmailPage = page({
+  method: 'GET',
+  path: '/verify-email',
+  summary: 'The page behind the link of a verification mail',
+  needsDatabase: false,
+  handle: (_, { request, texts, base }) => {
+    const token = tokenOf(readQuery(request))
+    return token === '' ? deadLinkView(texts) : verifyView(token, { texts, base })
+  },
+})
+
+export const verifyEmailFromPage = page({
+  method: 'POST',
+  path: '/verify-email',
+  summary: 'The button that verifies a mail address',
+  handle: async (deps, { request, texts }) => {
+    const token = tokenOf(await readForm(request))
+    return unlessDead(texts, async () => {
+      await verifyEmail(deps, token)
+      return doneView(texts.verify)
+    })
+  },
+})
+
+export const resetPasswordPage = page({
+  method: 'GET',
+  path: '/reset-password',
+  summary: 'The page behind the link of a password mail',
+  needsDatabase: false,
+  handle: (_, { request, texts, base }) => {
+    const token = tokenOf(readQuery(request))
+    return token === '' ? deadLinkView(texts) : resetView(token, { texts, base })
+  },
+})
+
+export const resetPasswordFromPage = page({
+  method: 'POST',
+  path: '/reset-password',
+  summary: 'The button that sets a new password',
+  handle: async (deps, { request, texts, base }) => {
+    const form = await readForm(request)
+    const token = tokenOf(form)
+    const password = form.text('password')
+    const mistake = mistakeOf(password, form.text('repeat'))
+    if (mistake !== undefined) return resetView(token, { texts, base, mistake })
+    return unlessDead(texts, async () => {
+      await resetPassword(deps, { token, password })
+      return doneView(texts.reset)
+    })
+  },
+})
+
+/** Characters of the longest token that is looked at; ours have 50. */
+const TOKEN_LENGTH_MAX = 200
+
+function tokenOf(form: Form): string {
+  const token = form.text('token')
+  return token.length <= TOKEN_LENGTH_MAX ? token : ''
+}
+
+function mistakeOf(password: string, repeat: string): 'weak' | 'different' | undefined {
+  if (!isAcceptablePassword(password)) return 'weak'
+  return password === repeat ? undefined : 'different'
+}
+
+/** A token that is unknown, used or over is the one thing wrong that remains to say. */
+async function unlessDead(texts: Texts, work: () => Promise<PageView>): Promise<PageView> {
+  try {
+    return await work()
+  } catch (error) {
+    const isToken = error instanceof ServiceError && error.details.param === 'token'
+    if (isToken) return deadLinkView(texts)
+    throw error
+  }
+}

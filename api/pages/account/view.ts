@@ -1,0 +1,59 @@
+import { html } from '../html.ts'
+import type { PageView } from '../layout/document.ts'
+import type { Texts } from '../locales/en.ts'
+
+type Shown = { texts: Texts; base: string }
+
+export function verifyView(token: string, { texts: { verify }, base }: Shown): PageView {
+  return {
+    title: verify.title,
+    main: html`<section class="card notice">
+<h1>${verify.title}</h1>
+<p>${verify.lead}</p>
+<form method="post" action="${base}/verify-email">
+<input type="hidden" name="token" value="${token}">
+<p><button>${verify.go}</button></p>
+</form>
+</section>`,
+  }
+}
+
+export function resetView(
+  token: string,
+  { texts: { reset }, base, mistake }: Shown & { mistake?: 'weak' | 'different' },
+): PageView {
+  return {
+    title: reset.title,
+    status: mistake === undefined ? 200 : 400,
+    main: html`<section class="card notice">
+<h1>${reset.title}</h1>
+<p>${reset.lead}</p>
+${mistake && html`<p class="alert" role="alert">${reset[mistake]}</p>`}
+<form method="post" action="${base}/reset-password">
+<input type="hidden" name="token" value="${token}">
+<div class="field"><label class="label" for="password">${reset.password}</label>
+<input type="password" id="password" name="password" required minlength="12" autocomplete="new-password" aria-describedby="password-hint">
+<p class="muted" id="password-hint">${reset.passwordHint}</p></div>
+<div class="field"><label class="label" for="repeat">${reset.repeat}</label>
+<input type="password" id="repeat" name="repeat" required minlength="12" autocomplete="new-password"></div>
+<p><button>${reset.go}</button></p>
+</form>
+</section>`,
+  }
+}
+
+export function doneView({ doneTitle, done }: { doneTitle: string; done: string }): PageView {
+  return {
+    title: doneTitle,
+    main: html`<section class="card notice"><h1>${doneTitle}</h1><p>${done}</p></section>`,
+  }
+}
+
+/** The same for every reason: nobody learns which tokens there were. */
+export function deadLinkView({ link }: Texts): PageView {
+  return {
+    title: link.title,
+    status: 400,
+    main: html`<section class="card notice"><h1>${link.title}</h1><p>${link.say}</p></section>`,
+  }
+}
