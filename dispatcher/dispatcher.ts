@@ -20,6 +20,7 @@ import { createQueuePort } from './queue-port.ts'
 import { createRecorder } from './recorder.ts'
 import { promoteDeliveries, type Relayed, relayEvents } from './relay.ts'
 import { createReleaseGate } from './release.ts'
+import { REMIND_PAUSE_MS, remindSubscriptions } from './remind.ts'
 
 /** Milliseconds and seconds of the dispatcher's clockwork; tests shorten them. */
 export type Timing = {
@@ -33,7 +34,7 @@ export type Timing = {
   readonly pollMs: number
   /** How often due deliveries are looked for, at least. */
   readonly sweepMs: number
-  /** How often closed payment windows are looked for. */
+  /** How often closed payment windows and due subscriptions are looked for. */
   readonly windowMs: number
   /** How often old slots and deliveries that wait too long for their endpoint are looked for. */
   readonly tidyMs: number
@@ -143,6 +144,10 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
         const movedCount = await closeWindows(deps.db, deps.door)
         numbers.expired(movedCount)
         if (movedCount === 0) await pause(timing.windowMs, signal)
+      }),
+      turn('remind', async () => {
+        const { rowCount } = await remindSubscriptions(deps)
+        await pause(rowCount === 0 ? timing.windowMs : REMIND_PAUSE_MS, signal)
       }),
       turn('tidy', async () => {
         pump.giveBackLate()

@@ -24,13 +24,17 @@ const db = openDb({
   applicationName: 'dispatcher',
   prepare: config.databasePrepare,
 })
+const keyring = createKeyring(config.encryptionKey)
 const dispatcher = startDispatcher({
   db,
   databaseUrl: config.databaseUrl,
   listenUrl: config.databaseListenUrl ?? null,
   prepare: config.databasePrepare,
-  keyring: createKeyring(config.encryptionKey),
-  door: { quarantineHours: config.slotQuarantineHours },
+  keyring,
+  door: {
+    quarantineHours: config.slotQuarantineHours,
+    subscriptions: { publicUrl: config.publicUrl, keyring },
+  },
   outbound: {
     allowPrivate: config.webhookAllowPrivate,
     egressProxy: config.egressProxy ?? null,

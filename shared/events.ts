@@ -43,6 +43,8 @@ export type EventDraft = {
   paymentId?: string
   subscriptionId?: string
   createdAt: Date
+  /** When the row is made, if that is another time than the event's: a test subscription has a clock of its own. */
+  storedAt?: Date
   data: Record<string, unknown>
 }
 
@@ -54,7 +56,8 @@ export async function insertEvent(tx: Tx, draft: EventDraft): Promise<void> {
   await tx`
     insert into events (event_id, order_key, store_id, account_id, mode, type, payment_id, subscription_id, body, created_at)
     values (${draft.eventId}, ${newOrderKey()}, ${draft.storeId}, ${draft.accountId}, ${draft.mode}, ${draft.type},
-      ${draft.paymentId ?? null}, ${draft.subscriptionId ?? null}, ${eventBody(draft)}, ${draft.createdAt})
+      ${draft.paymentId ?? null}, ${draft.subscriptionId ?? null}, ${eventBody(draft)},
+      ${draft.storedAt ?? draft.createdAt})
     on conflict (event_id) do nothing`
 }
 

@@ -1,8 +1,11 @@
 import { Buffer } from 'node:buffer'
 import { decrypt, encrypt, type Keyring, sha256Hex } from '#shared/crypto.ts'
 import type { Db, Tx } from '#shared/db.ts'
+import type { SubscriptionEventType } from '#shared/events.ts'
 import { newId } from '#shared/ids.ts'
+import type { Mode } from '#shared/networks/registry.ts'
 import { REQUESTS_CHANNEL } from '#shared/requests.ts'
+import type { SubscriptionFacts } from '#shared/subscriptions/events.ts'
 
 /** `requests.kind` of a mail. */
 export const MAIL_KIND = 'mail'
@@ -11,7 +14,20 @@ export const MAIL_KIND = 'mail'
 export const LINK_MAIL_TEMPLATES = ['verify-email', 'reset-password'] as const
 export type LinkMailTemplate = (typeof LINK_MAIL_TEMPLATES)[number]
 
-/** `requests.body` of such a mail. */
+/** The mails to a subscription's buyer. */
+export const BUYER_MAIL_TEMPLATES = [
+  'subscription-opened',
+  'subscription-reminder',
+  'subscription-past-due',
+  'subscription-expired',
+] as const
+export type BuyerMailTemplate = (typeof BUYER_MAIL_TEMPLATES)[number]
+
+/** The mails to a seller about what happened in a store; each gathers what happened in a stretch of time. */
+export const STORE_MAIL_TEMPLATES = ['webhook-dead', 'unmatched-transfer'] as const
+export type StoreMailTemplate = (typeof STORE_MAIL_TEMPLATES)[number]
+
+/** `requests.body` of a mail that carries a link with a token. */
 export type LinkMailBody = {
   template: LinkMailTemplate
   /** One strict address. */
@@ -21,6 +37,45 @@ export type LinkMailBody = {
   /** When the link ends: ISO 8601. A mail not sent by then is not worth sending. */
   expiresAt: string
 }
+
+/** `requests.body` of a mail to a subscription's buyer. */
+export type BuyerMailBody = {
+  template: BuyerMailTemplate
+  subscriptionId: string
+  /** The due date it tells, ISO 8601. */
+  dueAt: string
+  daysUntilDue?: number
+}
+
+/** `requests.body` of a mail about a store: what happened from one time (inclusive) to the other, ISO 8601. */
+export type StoreMailBody = {
+  template: StoreMailTemplate
+  storeId: string
+  mode: Mode
+  from: string
+  until: string
+}
+
+export type MailBody = LinkMailBody | BuyerMailBody | StoreMailBody
+
+/**
+ * The events that buyers get a mail about. The first one goes out with the first credited payment, not when a checkout
+ * opens the subscription: anybody can call that, with anybody's address.
+ */
+const BUYER_MAILS: { readonly [T in SubscriptionEventType]?: BuyerMailTemplate } = {
+  'subscription.activated': 'subscription-opened',
+  'subscription.reminder': 'subscription-reminder',
+  'subscription.past_due': 'subscription-past-due',
+  'subscription.expired': 'subscription-expired',
+}
+
+/** Seconds of which a store's troubles go into one mail: nobody is written to more often about one kind of them. */
+const GATHER_S: Record<StoreMailTemplate, number> = {
+  'webhook-dead': 900,
+  'unmatched-transfer': 300,
+}
+/** Seconds after that stretch until its mail is made: transactions that began in it have ended by then. */
+const SETTLE_S = 10
 
 /**
  * Asks the dispatcher to mail a link, in the transaction that makes its token. Nowhere is the token stored in clear: its
@@ -43,6 +98,81 @@ export async function requestLinkMail(
   await tx`
     insert into requests (request_id, kind, subject, body)
     values (${newId('req')}, ${MAIL_KIND}, ${subject}, ${tx.json(body)})`
+}
+
+/**
+ * Asks the dispatcher to write to a subscription's buyer about an event, in the transaction of the event, once for each.
+ * Without a buyer's address, or of an event that buyers are not written about, nothing is asked.
+ */
+export async function requestSubscriptionMail(
+  tx: Tx,
+  { subscriptionId, buyerEmail, nextDueAt }: SubscriptionFacts,
+  type: SubscriptionEventType,
+  { eventId, daysUntilDue }: { eventId: string; daysUntilDue?: number },
+): Promise<void> {
+  const template = BUYER_MAILS[type]
+  if (template === undefined || buyerEmail === null || nextDueAt === null) return
+  const body: BuyerMailBody = {
+    ...{ template, subscriptionId, dueAt: nextDueAt.toISOString() },
+    ...(daysUntilDue === undefined ? {} : { daysUntilDue }),
+  }
+  await tx`
+    insert into requests (request_id, kind, subject, body)
+    values (${newId('req')}, ${MAIL_KIND}, ${`${template}:${eventId}`}, ${tx.json(body)})
+    on conflict do nothing`
+}
+
+/** Asks for a mail to the sellers of those of these deliveries that are dead. */
+export async function requestDeadMail(tx: Tx, deliveryIds: readonly string[]): Promise<void> {
+  if (deliveryIds.length === 0) return
+  const stores = await tx<StoreAndMode[]>`
+    select distinct store_id, mode
+    from deliveries
+    where delivery_id = any (${[...deliveryIds]}) and status = 'DEAD'`
+  await requestStoreMails(tx, 'webhook-dead', stores)
+}
+
+/**
+ * Asks for a mail to the sellers in whose inbox these transfers wait. Dust is listed, and not worth a mail: strangers send
+ * it to every address.
+ */
+export async function requestUnmatchedMail(tx: Tx, transferIds: readonly string[]): Promise<void> {
+  if (transferIds.length === 0) return
+  const stores = await tx<StoreAndMode[]>`
+    select distinct i.store_id, i.mode
+    from inbox i
+    join transfers t on t.transfer_id = i.transfer_id
+    where i.transfer_id = any (${[...transferIds]}) and i.state = 'UNMATCHED' and t.reason <> 'DUST'`
+  await requestStoreMails(tx, 'unmatched-transfer', stores)
+}
+
+type StoreAndMode = { storeId: string; mode: Mode }
+
+async function requestStoreMails(
+  tx: Tx,
+  template: StoreMailTemplate,
+  stores: readonly StoreAndMode[],
+): Promise<void> {
+  if (stores.length === 0) return
+  await tx`
+    insert into requests (request_id, kind, subject, body, next_attempt_at)
+    select s.request_id, ${MAIL_KIND}, concat_ws(':', ${template}::text, s.store_id, s.mode, g.until_s),
+      jsonb_build_object(
+        'template', ${template}::text, 'storeId', s.store_id, 'mode', s.mode,
+        'from', to_timestamp(g.until_s - ${GATHER_S[template]}::integer), 'until', to_timestamp(g.until_s)
+      ),
+      to_timestamp(g.until_s + ${SETTLE_S}::integer)
+    from unnest(
+      ${stores.map(() => newId('req'))}::text[],
+      ${stores.map((store) => store.storeId)}::text[],
+      ${stores.map((store) => store.mode)}::text[]
+    ) s (request_id, store_id, mode)
+    cross join (
+      select (floor(extract(epoch from service_now()) / ${GATHER_S[template]}::integer) + 1)::bigint
+        * ${GATHER_S[template]}::integer as until_s
+    ) g
+    order by s.store_id, s.mode
+    on conflict do nothing`
 }
 
 /** The token of a request's mail. Throws `DecryptError` when the row was changed or sealed with another key. */

@@ -55,9 +55,8 @@ export async function cancelSubscription(
     const own = await readSubscription(tx, { storeId, modes: [mode] }, subscriptionId)
     const locked = own && (await lockSubscription(tx, own.subscriptionId))
     if (locked === undefined) fail('subscription_not_found')
-    const { publicUrl } = deps.config
-    const context = { publicUrl, keyring: deps.keyring }
-    return (await moveSubscription(tx, locked, 'canceled', {}, context)) !== undefined
+    const { subscriptions } = deps.door
+    return (await moveSubscription(tx, locked, 'canceled', {}, subscriptions)) !== undefined
   })
   if (isMoved) {
     announceEvents(deps.db).catch((error: unknown) => {

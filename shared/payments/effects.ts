@@ -1,12 +1,17 @@
 import type { Tx } from '#shared/db.ts'
+import { requestUnmatchedMail } from '#shared/mail-requests.ts'
 import { rescale } from '#shared/money.ts'
 import { isCredited, isPaid, isTerminal } from '#shared/payments/machine.ts'
 import type { PaymentRow } from '#shared/payments/row.ts'
+import { creditSubscription, lapseSubscription } from '#shared/subscriptions/service.ts'
+import type { SubscriptionContext } from '#shared/subscriptions/transition.ts'
 
 /** What an operator decided about ended payments. */
 export type DoorSettings = {
   /** Hours a slot stays held after any terminal status (`SLOT_QUARANTINE_HOURS`). */
   quarantineHours: number
+  /** What the events of subscriptions are told with: a payment moves the one it pays. */
+  subscriptions: SubscriptionContext
 }
 
 /** Volume is counted in millionths of a US dollar; tokens are pegged to it. */
@@ -26,6 +31,10 @@ export async function runEffects(
   if (isPaid(payment.status)) {
     if (payment.sessionId !== null) await completeSession(tx, payment)
     if (payment.originHost !== null && payment.mode === 'live') await flagOrigin(tx, payment)
+  }
+  if (payment.subscriptionId !== null) {
+    const settle = isPaid(payment.status) ? creditSubscription : lapseSubscription
+    await settle(tx, payment.subscriptionId, settings.subscriptions)
   }
 }
 
@@ -68,6 +77,10 @@ async function releaseUncounted(
       and not transfer_id = any (${[...countedTransferIds]})
     returning transfer_id`
   for (const { transferId } of released) await listUnmatched(tx, transferId)
+  await requestUnmatchedMail(
+    tx,
+    released.map((row) => row.transferId),
+  )
 }
 
 /** Lists a transfer that belongs to nobody in the inbox of each store that has its address. */

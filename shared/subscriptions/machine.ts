@@ -3,9 +3,9 @@ import type { SubscriptionStatus } from '#shared/subscriptions/events.ts'
 
 /** Why a subscription's status might change, or its buyer be told something. */
 export const SUBSCRIPTION_TRIGGERS = [
-  /** A payment of it was credited in full. */
+  /** A payment of it was credited in full: CONFIRMED or OVERPAID. One that ended UNDERPAID pays no period. */
   'paid',
-  /** The first payment ended unpaid. */
+  /** The first payment ended unpaid (EXPIRED, CANCELED or UNDERPAID), and no other is open. */
   'firstPaymentLapsed',
   /** One of the store's reminder days before the due date has come. */
   'reminderDue',
@@ -29,12 +29,13 @@ const MACHINE: Record<SubscriptionStatus, { [trigger in SubscriptionTrigger]?: S
   {
     PENDING: {
       paid: { to: 'ACTIVE', event: 'subscription.activated' },
+      // An underpaid first payment lapses too: the seller was told payment.underpaid, and has the money to give back.
       // Quietly: subscription.expired means that grace ran out, and there was none.
       firstPaymentLapsed: { to: 'EXPIRED' },
       canceled: CANCEL,
     },
     ACTIVE: {
-      // Early: the period after the running one is paid.
+      // Early, or twice: the period after the last one paid is paid too. UNDERPAID changes nothing here or in grace.
       paid: RENEW,
       reminderDue: { to: 'ACTIVE', event: 'subscription.reminder' },
       dueDatePassed: { to: 'PAST_DUE', event: 'subscription.past_due' },

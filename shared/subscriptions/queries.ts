@@ -24,9 +24,69 @@ export async function lockSubscription(
   subscriptionId: string,
 ): Promise<LockedSubscription | undefined> {
   const rows = await tx<LockedSubscription[]>`
-    select s.*, service_now() as now
+    select s.*, s.next_action_at + s.clock_offset as next_action_at, t.reminder_days, t.grace_days,
+      service_now() + s.clock_offset as now, service_now() as service_now
     from subscriptions s
+    join stores t on t.store_id = s.store_id
     where s.subscription_id = ${subscriptionId}
     for update of s`
   return rows[0]
+}
+
+/** Locks a batch of subscriptions in which something is due; those that another process holds are left to it. */
+export async function lockDueSubscriptions(tx: Tx, countMax: number): Promise<string[]> {
+  const rows = await tx<{ subscriptionId: string }[]>`
+    select subscription_id
+    from subscriptions
+    where next_action_at <= service_now()
+    order by next_action_at
+    limit ${countMax}
+    for update skip locked`
+  return rows.map((row) => row.subscriptionId)
+}
+
+/** Writes when the calendar looks again (by the subscription's clock), and nothing else. */
+export async function writeNextAction(
+  tx: Tx,
+  subscriptionId: string,
+  nextActionAt: Date | null,
+): Promise<void> {
+  await tx`
+    update subscriptions set next_action_at = ${nextActionAt}::timestamptz - clock_offset
+    where subscription_id = ${subscriptionId}`
+}
+
+/** Puts a subscription off whose step failed, in the service's time. */
+export async function deferSubscription(
+  tx: Tx,
+  subscriptionId: string,
+  delayMs: number,
+): Promise<void> {
+  await tx`
+    update subscriptions set next_action_at = service_now() + make_interval(secs => ${delayMs / 1000})
+    where subscription_id = ${subscriptionId}`
+}
+
+/**
+ * Sets a test subscription's clock; what is due next stays where it is by that clock. The offset is made of seconds, not
+ * of days, which some time zones make shorter.
+ */
+export async function writeClock(tx: Tx, subscriptionId: string, now: Date): Promise<void> {
+  await tx`
+    update subscriptions s set
+      clock_offset = c.clock_offset,
+      next_action_at = s.next_action_at + s.clock_offset - c.clock_offset
+    from (
+      select make_interval(secs => extract(epoch from ${now}::timestamptz - service_now())) as clock_offset
+    ) c
+    where s.subscription_id = ${subscriptionId}`
+}
+
+/** Whether a payment of the subscription may still be paid. */
+export async function hasOpenPayment(tx: Tx, subscriptionId: string): Promise<boolean> {
+  const rows = await tx`
+    select from payments
+    where subscription_id = ${subscriptionId} and status in ('PENDING', 'DETECTED')
+    limit 1`
+  return rows.length > 0
 }

@@ -1,4 +1,5 @@
 import type { SubscriptionFacts } from '#shared/subscriptions/events.ts'
+import type { Terms } from '#shared/subscriptions/schedule.ts'
 
 /** A row of `subscriptions`; times are Postgres's. */
 export type SubscriptionRow = SubscriptionFacts & {
@@ -9,11 +10,17 @@ export type SubscriptionRow = SubscriptionFacts & {
   anchorAt: Date | null
   /** Periods paid so far. */
   periodCount: number
-  /** When the calendar has to look again; null when it does not. */
-  nextActionAt: Date | null
   createdAt: Date
   endedAt: Date | null
 }
 
-/** A subscription locked for update, with the transaction's time. */
-export type LockedSubscription = SubscriptionRow & { now: Date }
+/** A subscription locked for update. All its times are by its own clock, which is ours but for a test subscription. */
+export type LockedSubscription = SubscriptionRow &
+  Terms & {
+    /** When the calendar has to look again; null when it does not. */
+    nextActionAt: Date | null
+    /** The subscription's clock. */
+    now: Date
+    /** The service's clock. */
+    serviceNow: Date
+  }

@@ -1,6 +1,7 @@
 import type { Keyring } from '#shared/crypto.ts'
 import type { Tx } from '#shared/db.ts'
 import { insertEvent, type SubscriptionEventType } from '#shared/events.ts'
+import { requestSubscriptionMail } from '#shared/mail-requests.ts'
 import { subscriptionEvent } from '#shared/subscriptions/events.ts'
 import {
   isEnded,
@@ -10,14 +11,13 @@ import {
 } from '#shared/subscriptions/machine.ts'
 import { openRenewToken, renewUrl } from '#shared/subscriptions/renew-token.ts'
 import type { LockedSubscription } from '#shared/subscriptions/row.ts'
+import { nextActionAt } from '#shared/subscriptions/schedule.ts'
 
 /** What a trigger brings along. Absent fields stay as they are. */
 export type SubscriptionStep = {
   anchorAt?: Date
   periodCount?: number
   nextDueAt?: Date
-  /** When the calendar looks again; always null once the subscription has ended. */
-  nextActionAt?: Date | null
   /** Whole days until the due date, for a reminder. */
   daysUntilDue?: number
 }
@@ -32,7 +32,7 @@ export type SubscriptionContext = {
 
 /**
  * The one door through which a subscription's status changes. `subscription` must be locked by this transaction
- * (`lockSubscription`). Asks the machine, writes status, calendar and event. Answers the subscription after the move, or
+ * (`lockSubscription`). Asks the machine, writes status, calendar, event and the request for the buyer's mail. Answers the subscription after the move, or
  * undefined when the trigger is ignored in its status, in which case nothing is written.
  */
 export async function moveSubscription(
@@ -46,22 +46,20 @@ export async function moveSubscription(
   if (!move) return undefined
   const { daysUntilDue, ...calendar } = step
   const moved: LockedSubscription = { ...subscription, ...calendar, status: move.to }
-  if (isEnded(moved.status)) {
-    moved.nextActionAt = null
-    moved.endedAt = moved.now
-  }
+  moved.nextActionAt = nextActionAt(moved, moved.now, moved)
+  if (isEnded(moved.status)) moved.endedAt = moved.now
   await writeSubscription(tx, moved)
   if (move.event === undefined) return moved
   const token = openRenewToken(context.keyring, moved.subscriptionId, moved.renewTokenCiphertext)
-  await insertEvent(
-    tx,
-    subscriptionEvent(moved, move.event, {
-      eventId: subscriptionEventId(subscription, move.event, daysUntilDue),
-      createdAt: moved.now,
-      renewUrl: renewUrl(context.publicUrl, token),
-      ...(daysUntilDue === undefined ? {} : { daysUntilDue }),
-    }),
-  )
+  const eventId = subscriptionEventId(subscription, move.event, daysUntilDue)
+  const days = daysUntilDue === undefined ? {} : { daysUntilDue }
+  const event = subscriptionEvent(moved, move.event, {
+    ...{ eventId, createdAt: moved.now, renewUrl: renewUrl(context.publicUrl, token) },
+    ...days,
+  })
+  // A test subscription's clock runs ahead; that of deliveries, which are counted from the row, does not.
+  await insertEvent(tx, { ...event, storedAt: moved.serviceNow })
+  await requestSubscriptionMail(tx, moved, move.event, { eventId, ...days })
   return moved
 }
 
@@ -87,7 +85,7 @@ async function writeSubscription(tx: Tx, after: LockedSubscription): Promise<voi
       anchor_at = ${after.anchorAt},
       period_count = ${after.periodCount},
       next_due_at = ${after.nextDueAt},
-      next_action_at = ${after.nextActionAt},
+      next_action_at = ${after.nextActionAt}::timestamptz - clock_offset,
       ended_at = ${after.endedAt}
     where subscription_id = ${after.subscriptionId}`
 }

@@ -52,7 +52,7 @@ async function audit(number: number) {
   const { db } = api.database
   const deployment = api.config.deployments.get('base:test')
   assert.ok(deployment)
-  const deps = { db, deployment, settings: { quarantineHours: 24 }, log: silentLog }
+  const deps = { db, deployment, settings: api.deps.door, log: silentLog }
   const last = { number, hash: randomHash(), parentHash: randomHash(), timeMs: Date.now() }
   await commitAudit(deps, { from: 481, last, position: 500, epoch: 1 }, [])
 }

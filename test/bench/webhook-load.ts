@@ -3,7 +3,7 @@ import { newId } from '#shared/ids.ts'
 import { silentLog } from '#shared/log.ts'
 import { sealWebhookSecret } from '#shared/webhook-secret.ts'
 import { type Dispatcher, startDispatcher } from '../../dispatcher/dispatcher.ts'
-import { TEST_KEYRING } from '../dispatcher/support.ts'
+import { TEST_DOOR, TEST_KEYRING } from '../support/door.ts'
 
 export type BenchStore = { storeId: string; accountId: string; secret: string; url: string }
 
@@ -64,7 +64,7 @@ export function startBenchDispatcher(db: Db, databaseUrl: string): Dispatcher {
     listenUrl: databaseUrl,
     prepare: true,
     keyring: TEST_KEYRING,
-    door: { quarantineHours: 24 },
+    door: TEST_DOOR,
     outbound: { allowPrivate: true },
     log: silentLog,
     nowMs: () => Date.now(),

@@ -2,7 +2,7 @@ import process from 'node:process'
 import { closeDb, openDb } from '#shared/db.ts'
 import { silentLog } from '#shared/log.ts'
 import { startDispatcher } from '../../dispatcher/dispatcher.ts'
-import { TEST_KEYRING } from './support.ts'
+import { TEST_DOOR, TEST_KEYRING } from '../support/door.ts'
 
 /** A dispatcher in a process of its own with a short clockwork, to be killed. Argument: database URL. */
 const databaseUrl = process.argv[2] ?? ''
@@ -13,7 +13,7 @@ const dispatcher = startDispatcher({
   listenUrl: databaseUrl,
   prepare: true,
   keyring: TEST_KEYRING,
-  door: { quarantineHours: 24 },
+  door: TEST_DOOR,
   outbound: { allowPrivate: true },
   log: silentLog,
   nowMs: () => Date.now(),

@@ -3,10 +3,11 @@ import { after, before, describe, test } from 'node:test'
 import { newId } from '#shared/ids.ts'
 import { closeWindows, releaseSlots } from '../../dispatcher/expire.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { TEST_DOOR } from '../support/door.ts'
 import { randomEvmAddress } from '../support/seed.ts'
 import { type Shop, seedShop } from './support.ts'
 
-const DOOR = { quarantineHours: 24 }
+const DOOR = TEST_DOOR
 
 type Options = {
   clock?: 'CHAIN' | 'OURS'

@@ -4,10 +4,11 @@ import process from 'node:process'
 import { after, before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { TEST_ENCRYPTION_KEY } from '../support/door.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { startTcpProxy } from '../support/tcp-proxy.ts'
 import { until } from '../support/until.ts'
-import { emit, readDeliveries, seedShop, TEST_ENCRYPTION_KEY } from './support.ts'
+import { emit, readDeliveries, seedShop } from './support.ts'
 
 const MAIN = fileURLToPath(new URL('../../dispatcher/main.ts', import.meta.url))
 const SECONDS = 1_000

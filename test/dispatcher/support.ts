@@ -1,4 +1,4 @@
-import { createKeyring, newSecret } from '#shared/crypto.ts'
+import { newSecret } from '#shared/crypto.ts'
 import type { Db } from '#shared/db.ts'
 import { type EventDraft, insertEvent } from '#shared/events.ts'
 import { newId } from '#shared/ids.ts'
@@ -10,11 +10,8 @@ import {
   startDispatcher,
 } from '../../dispatcher/dispatcher.ts'
 import type { TestDatabase } from '../support/database.ts'
+import { TEST_DOOR, TEST_KEYRING } from '../support/door.ts'
 import { seedStore } from '../support/seed.ts'
-
-/** 32 bytes that are no secret. */
-export const TEST_ENCRYPTION_KEY = new Uint8Array(32).fill(7)
-export const TEST_KEYRING = createKeyring(TEST_ENCRYPTION_KEY)
 
 /** A store with an endpoint and the secret that signs for it. */
 export type Shop = { storeId: string; accountId: string; secret: string }
@@ -67,7 +64,7 @@ export function dispatch(
     listenUrl: database.url,
     prepare: true,
     keyring: TEST_KEYRING,
-    door: { quarantineHours: 24 },
+    door: TEST_DOOR,
     outbound: { allowPrivate: true },
     log: silentLog,
     nowMs: () => Date.now(),

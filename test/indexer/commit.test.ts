@@ -16,12 +16,13 @@ import { readCursor, registerDeployment, swapAudited, swapCursor } from '../../i
 import type { BlockRef, Observation } from '../../indexer/drivers/driver.ts'
 import { takeLease } from '../../indexer/lease.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { TEST_DOOR } from '../support/door.ts'
 import { assertOneStory } from '../support/oracle.ts'
 import { type SeededStore, seedStore } from '../support/seed.ts'
 
 const USDC = '0x036CbD53842c5426634e7929541eC2318f3dCF7e'
 const ADDRESS = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
-const SETTINGS = { quarantineHours: 24 }
+const SETTINGS = TEST_DOOR
 const NAME = 'base:test'
 
 let database: TestDatabase

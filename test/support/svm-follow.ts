@@ -8,6 +8,7 @@ import { createSolanaDriver } from '../../indexer/drivers/solana.ts'
 import type { Reading } from '../../indexer/drivers/solana-mode.ts'
 import { type Run, runDeployment } from '../../indexer/run.ts'
 import { createTestDatabase, type TestDatabase } from './database.ts'
+import { TEST_DOOR } from './door.ts'
 import { assertOneStory } from './oracle.ts'
 import { type SeededStore, seedStore } from './seed.ts'
 import { randomSolanaAddress, type SvmChain, startSvmChain } from './svm.ts'
@@ -49,7 +50,7 @@ export type FollowingOptions = {
   nowMs?: () => number
 }
 
-const SETTINGS = { quarantineHours: 24 }
+const SETTINGS = TEST_DOOR
 const NAME = 'solana:test'
 const TIMEOUT_MS = 20_000
 
