@@ -1,6 +1,7 @@
 import { type Db, type Tx, withTransaction } from '#shared/db.ts'
 import { newId } from '#shared/ids.ts'
 import type { Log } from '#shared/log.ts'
+import { requestUnmatchedMail } from '#shared/mail-requests.ts'
 import type { Deployment } from '#shared/networks/registry.ts'
 import type { DoorSettings } from '#shared/payments/effects.ts'
 import { isTerminal } from '#shared/payments/machine.ts'
@@ -101,6 +102,10 @@ export async function storeHits(
     decision: settleLate(decisions[index] as Decision, locked),
   }))
   const inserted = await insertTransfers(tx, deps.deployment, transfers)
+  await requestUnmatchedMail(
+    tx,
+    transfers.filter((one) => one.decision.state === 'UNMATCHED').map((one) => one.transferId),
+  )
   const credited = transfers
     .filter((transfer) => inserted.has(transfer.transferId))
     .flatMap((transfer) => paymentOf(transfer.decision))

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Config } from '#shared/config.ts'
+import { createKeyring } from '#shared/crypto.ts'
 import { listen } from '#shared/db/listen.ts'
 import type { Db } from '#shared/db.ts'
 import type { Log } from '#shared/log.ts'
@@ -14,7 +15,10 @@ import { createWatch, serveHealth } from './health.ts'
 import { type Run, runDeployment } from './run.ts'
 
 export type IndexerDeps = {
-  config: Pick<Config, 'slotQuarantineHours' | 'databaseListenUrl' | 'metricsPort' | 'host'>
+  config: Pick<
+    Config,
+    'slotQuarantineHours' | 'databaseListenUrl' | 'metricsPort' | 'host' | 'publicUrl'
+  > & { encryptionKey: Uint8Array }
   db: Db
   deployments: readonly Deployment[]
   log: Log
@@ -80,7 +84,9 @@ function follow(deps: IndexerDeps, deployment: Deployment, leader: string): Foll
   }
   const driver = createDriver({ deployment, log, nowMs })
   const doorbell = createDoorbell()
-  const settings = { quarantineHours: deps.config.slotQuarantineHours }
+  const { slotQuarantineHours: quarantineHours, publicUrl, encryptionKey } = deps.config
+  const subscriptions = { publicUrl, keyring: createKeyring(encryptionKey) }
+  const settings = { quarantineHours, subscriptions }
   const run = runDeployment({ db, deployment, driver, doorbell, log, leader, nowMs, settings })
   return { deployment, run, driver, doorbell }
 }
