@@ -1,9 +1,11 @@
 import { createKey, type KeyKind } from '#shared/accounts/stores.ts'
+import { withTransaction } from '#shared/db.ts'
 import { fail } from '#shared/errors.ts'
 import { isId } from '#shared/ids.ts'
 import type { Mode } from '#shared/networks/registry.ts'
 import { modesOf, type StoreCaller } from '../auth.ts'
 import type { ApiDeps } from '../deps.ts'
+import { refuseMoreKeys } from '../limits.ts'
 import { readPage, toPage } from '../pagination.ts'
 import { keyView } from '../store-object.ts'
 import { LAST_ID } from '../words.ts'
@@ -22,8 +24,13 @@ export async function showKeys(
   return toPage(page, rows, (row) => row.keyId, keyView)
 }
 
+/** Error: invalid_request, for one too many. */
 export async function mintKey(deps: ApiDeps, { storeId, mode }: StoreCaller, kind: KeyKind) {
-  return keyView(await createKey(deps.db, storeId, { kind, mode }))
+  const key = await withTransaction(deps.db, async (tx) => {
+    await refuseMoreKeys(tx, storeId, mode)
+    return createKey(tx, storeId, { kind, mode })
+  })
+  return keyView(key)
 }
 
 /** Error: key_not_found. */

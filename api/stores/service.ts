@@ -3,6 +3,7 @@ import { withTransaction } from '#shared/db.ts'
 import { fail } from '#shared/errors.ts'
 import type { Caller, StoreCaller } from '../auth.ts'
 import type { ApiDeps } from '../deps.ts'
+import { refuseMoreStores } from '../limits.ts'
 import { guardLiveStore } from '../live-guard.ts'
 import { readPage, toPage } from '../pagination.ts'
 import { keyView, storeView } from '../store-object.ts'
@@ -21,7 +22,7 @@ export async function showStores(
   return toPage(page, rows, (row) => row.storeId, storeView)
 }
 
-/** Error: mode_mismatch, for a test key: a store comes with live keys. */
+/** Errors: mode_mismatch, for a test key: a store comes with live keys. invalid_request, for one too many. */
 export async function openStore(deps: ApiDeps, caller: Caller, name: string) {
   if (caller.kind === 'KEY' && caller.mode === 'test') {
     fail('mode_mismatch', {
@@ -29,9 +30,10 @@ export async function openStore(deps: ApiDeps, caller: Caller, name: string) {
     })
   }
   const { accountId } = caller
-  const { store, keys } = await withTransaction(deps.db, (tx) =>
-    createStore(tx, { accountId, name }),
-  )
+  const { store, keys } = await withTransaction(deps.db, async (tx) => {
+    await refuseMoreStores(tx, accountId)
+    return createStore(tx, { accountId, name })
+  })
   return { store: storeView(store), keys: keys.map(keyView) }
 }
 

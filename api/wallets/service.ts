@@ -4,6 +4,7 @@ import { isId, newId } from '#shared/ids.ts'
 import { deploymentName, type Mode } from '#shared/networks/registry.ts'
 import { modesOf, type StoreCaller } from '../auth.ts'
 import type { ApiDeps } from '../deps.ts'
+import { refuseMoreWallets } from '../limits.ts'
 import { readPage, toPage } from '../pagination.ts'
 import { LAST_ID } from '../words.ts'
 import { extendPool } from '../xpub-pool.ts'
@@ -46,11 +47,15 @@ export async function addWallet(
   }
   const receiver = readReceiver(body, deployment, deployments.values())
   if (receiver.xpub !== null) {
+    await refuseMoreWallets(deps.db, storeId, mode)
     await insertXpub(deps.db, receiver.xpub)
     await fillPool(deps, receiver.xpub)
   }
   const wallet = { walletId: newId('wal'), mode, network: deployment.network, ...receiver }
-  const row = await withTransaction(deps.db, (tx) => insertWallet(tx, storeId, wallet))
+  const row = await withTransaction(deps.db, async (tx) => {
+    await refuseMoreWallets(tx, storeId, mode)
+    return insertWallet(tx, storeId, wallet)
+  })
   return walletView(row ?? fail('wallet_exists'))
 }
 
