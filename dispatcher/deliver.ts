@@ -2,6 +2,7 @@ import type { Keyring } from '#shared/crypto.ts'
 import type { SqlLike } from '#shared/db.ts'
 import type { Log } from '#shared/log.ts'
 import { openWebhookSecret } from '#shared/webhook-secret.ts'
+import { signatureHeader } from '#shared/webhook-signature.ts'
 import {
   type AttemptRecord,
   type DueDelivery,
@@ -12,7 +13,6 @@ import {
 import type { Poster, PostResult } from './post.ts'
 import type { Job } from './queue.ts'
 import { nextStep, retryAfterMs } from './retry.ts'
-import { signatureHeader } from './sign.ts'
 
 /** Opened secrets kept in memory, a count; ids never change their secret. */
 const OPENED_SECRET_COUNT_MAX = 10_000

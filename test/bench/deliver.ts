@@ -1,5 +1,5 @@
+import { signatureHeader } from '#shared/webhook-signature.ts'
 import { createPoster } from '../../dispatcher/post.ts'
-import { signatureHeader } from '../../dispatcher/sign.ts'
 import { type BenchContext, type Figure, measureRate } from './bench.ts'
 import { bodyOf, insertEvents, insertStores, startBenchDispatcher } from './webhook-load.ts'
 

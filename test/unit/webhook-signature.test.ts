@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { signatureHeader } from '../../dispatcher/sign.ts'
+import { signatureHeader } from '#shared/webhook-signature.ts'
 import { isGenuine } from '../support/verify-webhook.ts'
 
 const BODY = Buffer.from('{"id":"pay_1:payment.confirmed","note":"Grüße 🚀"}')
