@@ -60,7 +60,6 @@ function documentOf(view: PageView, { texts, base }: Frame, look: Look, nonce: s
 <meta name="color-scheme" content="light dark">
 <meta name="format-detection" content="telephone=no">
 <title>${title}</title>
-<link rel="icon" href="data:,">
 ${link(LAYOUT_STYLE)}
 ${style && link(style)}
 ${look.colour && html`<style nonce="${nonce}">:root{--brand:${look.colour.brand};--on-brand:${look.colour.onBrand}}</style>`}

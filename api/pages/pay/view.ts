@@ -25,14 +25,15 @@ export function payView(
   const facts = factsOf(row, context)
   const { payment, state, isLive } = facts
   const seller = row.sellerName
+  const title = `${texts.pay.status[state]} · ${seller}`
   return {
-    title: `${texts.pay.status[state]} · ${seller}`,
+    title,
     seller: { name: seller, branding: row.branding },
     isTest: row.mode === 'test',
     style: STYLE,
     ...(isLive ? { script: SCRIPT, refreshSeconds: REFRESH_SECONDS } : {}),
     main: html`<article class="card pay" id="payment" data-state="${state}" data-live="${String(isLive)}"
-  data-version="${versionOf(facts)}" data-url="${base}/v1/payments/${payment.paymentId}"
+  data-title="${title}" data-version="${versionOf(facts)}" data-url="${base}/v1/payments/${payment.paymentId}"
   data-expires="${row.expiresAt.getTime()}" data-now="${row.now.getTime()}">
 <div data-part="status">${statusPart(facts, texts)}</div>
 <div data-part="transfer">${state === 'PENDING' && transferPart(facts, texts)}</div>
@@ -117,6 +118,7 @@ function factsPart(
 ${state !== 'PENDING' && html`<div><dt>${pay.network}</dt><dd>${token} · ${network}</dd></div>`}
 ${
   row.txHash !== null &&
+  !row.isSimulated &&
   html`<div><dt>${pay.transaction}</dt><dd><code>${row.txHash}</code>
 ${explorerUrl !== undefined && html`<a href="${explorerUrl}" target="_blank" rel="noopener noreferrer">${pay.explorer}</a>`}</dd></div>`
 }
