@@ -23,6 +23,7 @@ import {
   postPrice,
   postProduct,
 } from './catalog/routes.ts'
+import { getRenewal, postRenewalCancel, postRenewalCheckout } from './checkout/renewal-routes.ts'
 import { postCheckout, postCheckoutInfo } from './checkout/routes.ts'
 import type { Endpoint } from './endpoint.ts'
 import { getEvents } from './events/routes.ts'
@@ -38,6 +39,7 @@ import { getStore, getStores, patchStore, postStores } from './stores/routes.ts'
 import {
   getSubscription,
   listSubscriptions,
+  postSubscriptionAdvance,
   postSubscriptionCancel,
 } from './subscriptions/routes.ts'
 import { listTransfers, postTransferAttach, postTransferResolve } from './transfers/routes.ts'
@@ -117,6 +119,10 @@ const FEATURES: readonly Endpoint[] = [
   listSubscriptions,
   getSubscription,
   postSubscriptionCancel,
+  postSubscriptionAdvance,
+  getRenewal,
+  postRenewalCheckout,
+  postRenewalCancel,
   listNetworks,
   getHealth,
   getReadiness,

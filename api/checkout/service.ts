@@ -211,7 +211,8 @@ function toClaimRequest(
   }
 }
 
-function failClaim(deps: ApiDeps, code: string, count: RateCount): never {
+/** Answers what a claim answered instead of a slot. `count` is the caller’s rate. */
+export function failClaim(deps: ApiDeps, code: string, count: RateCount): never {
   switch (code) {
     case 'metadata_too_large':
       return failMetadata()

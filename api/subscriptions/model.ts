@@ -2,7 +2,7 @@ import { type Static, Type } from '@sinclair/typebox'
 import { INTERVALS, SUBSCRIPTION_STATUSES } from '#shared/subscriptions/events.ts'
 import { Metadata } from '../fields.ts'
 import { PAGE_QUERY } from '../pagination.ts'
-import { ModeWord, oneOf, Time } from '../words.ts'
+import { ModeWord, oneOf, Time, TimeInput } from '../words.ts'
 
 export const SubscriptionQuery = Type.Object(
   {
@@ -13,6 +13,8 @@ export const SubscriptionQuery = Type.Object(
   { additionalProperties: false },
 )
 export type SubscriptionQuery = Static<typeof SubscriptionQuery>
+
+export const AdvanceBody = Type.Object({ to: TimeInput }, { additionalProperties: false })
 
 export const SubscriptionObject = Type.Object({
   subscriptionId: Type.String(),

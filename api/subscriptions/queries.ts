@@ -1,6 +1,7 @@
 import type { Db } from '#shared/db.ts'
 import type { SubscriptionStatus } from '#shared/subscriptions/events.ts'
 import type { SubscriptionRow } from '#shared/subscriptions/row.ts'
+import type { Caller } from '../auth.ts'
 import { SCANNED_MAX, type Stretch } from '../list.ts'
 
 export async function listSubscriptionRows(
@@ -34,4 +35,18 @@ export async function readSubscriptionScanEnd(
     order by store_id desc, mode desc, subscription_id desc
     offset ${SCANNED_MAX - 1} limit 1`
   return rows[0]?.subscriptionId
+}
+
+/** The store of a subscription that the caller may change; undefined when it is none of theirs, or of the other mode. */
+export async function findSubscriptionStore(
+  db: Db,
+  { accountId, storeId, mode }: Caller,
+  subscriptionId: string,
+): Promise<string | undefined> {
+  const rows = await db<{ storeId: string }[]>`
+    select store_id
+    from subscriptions
+    where subscription_id = ${subscriptionId} and account_id = ${accountId} and mode = ${mode}
+      and store_id = coalesce(${storeId ?? null}, store_id)`
+  return rows[0]?.storeId
 }

@@ -90,3 +90,18 @@ export async function hasOpenPayment(tx: Tx, subscriptionId: string): Promise<bo
     limit 1`
   return rows.length > 0
 }
+
+/** Payments that a subscription which was never paid waits for, and whose window is over at that time. */
+export async function readClosedWindows(
+  tx: Tx,
+  subscriptionId: string,
+  at: Date,
+): Promise<string[]> {
+  const rows = await tx<{ paymentId: string }[]>`
+    select p.payment_id
+    from payments p
+    join subscriptions s on s.subscription_id = p.subscription_id
+    where p.subscription_id = ${subscriptionId} and p.status = 'PENDING' and p.expires_at <= ${at}
+      and s.status = 'PENDING' and s.mode = 'test'`
+  return rows.map((row) => row.paymentId)
+}
