@@ -22,7 +22,7 @@ export const PING_CALL: RpcCall = { method: 'getHealth', params: [] }
 /** Slots come every 400 ms: a connection that tells of none for so many milliseconds is distrusted. */
 const SILENCE_MS = 8_000
 /** Accounts listened to over one connection; providers bound them, and the others are asked about. */
-const ACCOUNTS_MAX = 500
+const ACCOUNTS_MAX = 900
 
 /**
  * The doorbell of Solana: slots, and changes of the token accounts that matter, at `confirmed`. Without a ws(s) URL it is
