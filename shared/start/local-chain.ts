@@ -61,7 +61,7 @@ export function localNetworks(
   tokens: LocalTokens,
   rpc: readonly string[],
   given: unknown,
-): unknown {
+): Record<string, unknown> {
   const row = {
     rpc,
     chainId: LOCAL_CHAIN_ID,

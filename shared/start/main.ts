@@ -29,7 +29,8 @@ const screen = createScreen({
 process.stdout.on('error', () => undefined)
 process.stderr.on('error', () => undefined)
 
-const stack = startStack({ env: process.env, directory, screen })
+const hasSolana = process.argv.includes('--solana')
+const stack = startStack({ env: process.env, directory, screen, hasSolana })
 let stopping: { sinceMs: number } | undefined
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {

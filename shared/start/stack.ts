@@ -24,6 +24,11 @@ import { keepEncryptionKey, writePrivate } from '#shared/start/private-files.ts'
 import type { Screen } from '#shared/start/screen.ts'
 import { type DemoSeller, keepDemoSeller } from '#shared/start/seed.ts'
 import { readSettings, type Settings } from '#shared/start/settings.ts'
+import {
+  addSolanaWallet,
+  describeLocalSolana,
+  type LocalSolana,
+} from '#shared/start/solana/local.ts'
 import { findDocs, untilNetworksRun, untilOk } from '#shared/start/until-ready.ts'
 
 export type StackOptions = {
@@ -31,6 +36,8 @@ export type StackOptions = {
   /** Where everything is kept. */
   directory: string
   screen: Screen
+  /** A Solana beside the EVM chain. */
+  hasSolana?: boolean
 }
 
 /** What a person needs to use it. */
@@ -59,6 +66,7 @@ export class Stopped extends Error {
 /** Milliseconds a step of the start may still take when everything is to stop: then its own watchers end what it began. */
 const STEP_END_TIMEOUT_MS = 2_500
 const CHAIN_PORT = 8545
+const SOLANA_PORT = 8899
 const CLOSE_TIMEOUT_MS = 500
 
 type Context = StackOptions & {
@@ -123,15 +131,17 @@ async function startAll(context: Context): Promise<StackFacts> {
     startChain(context),
     settings.env['ENCRYPTION_KEY']?.trim() || keepEncryptionKey(directory),
   ])
-  if (chain.isNew) await forgetLocalChain(databaseUrl)
+  if (chain.isNew) await forgetLocalChain(databaseUrl, LOCAL_NETWORKS)
+  if (chain.solana) await forgetLocalChain(databaseUrl, ['solana'])
   await startProcesses(context, { databaseUrl, encryptionKey, networksFile: chain.networksFile })
   const isSeeded = screen.step('demo store')
   const seller = await keepDemoSeller(directory, {
     apiUrl: settings.api.url,
     webhookUrl: `${settings.shop.url}/webhook`,
   })
+  if (chain.solana) await addSolanaWallet(settings.api.url, seller)
   isSeeded()
-  await startShop(context, seller, chain.httpUrl)
+  await startShop(context, seller, chain)
   const isFollowing = screen.step('networks')
   const networkFaults = await untilNetworksRun(settings.api.url)
   isFollowing()
@@ -166,7 +176,12 @@ async function startDatabase({ screen, settings, directory, log, keep }: Context
   return databaseUrl
 }
 
-type LocalChain = { httpUrl: string; isNew: boolean; networksFile: string }
+type LocalChain = {
+  httpUrl: string
+  isNew: boolean
+  networksFile: string
+  solana: LocalSolana | undefined
+}
 
 async function startChain(context: Context): Promise<LocalChain> {
   const { screen, settings, directory, log, keep } = context
@@ -189,16 +204,30 @@ async function startChain(context: Context): Promise<LocalChain> {
   const httpUrl = `http://127.0.0.1:${port}`
   const { tokens, isNewChain } = await prepareTokens(httpUrl, join(directory, 'chain'))
   const networksFile = join(directory, 'networks.json')
-  const networks = localNetworks(tokens, rpc, settings.networks)
+  const solana = context.hasSolana ? await startSolana(context) : undefined
+  const networks = {
+    ...(solana ? { solana: { test: solana.row } } : {}),
+    ...localNetworks(tokens, rpc, settings.networks),
+  }
   await writeFile(networksFile, `${JSON.stringify(networks, null, 2)}\n`)
   isDone(isNewChain ? 'the old one was lost: a new one was begun' : '')
-  return { httpUrl, isNew: isNewChain, networksFile }
+  return { httpUrl, isNew: isNewChain, networksFile, solana }
+}
+
+async function startSolana(context: Context): Promise<LocalSolana> {
+  const { port } = await choosePort('127.0.0.1', SOLANA_PORT)
+  await keepProcess(context, 'solana', {
+    script: './solana/main.ts',
+    args: [String(port)],
+    env: { PATH: context.settings.env['PATH'] },
+  })
+  return describeLocalSolana(port)
 }
 
 /** Another chain begins at block 0: what was known of the lost one says nothing about it. */
-async function forgetLocalChain(databaseUrl: string): Promise<void> {
+async function forgetLocalChain(databaseUrl: string, networks: readonly string[]): Promise<void> {
   const db = openDb({ url: databaseUrl, applicationName: 'start', poolSizeMax: 1 })
-  const names = LOCAL_NETWORKS.map((network) => `${network}:test`)
+  const names = networks.map((network) => `${network}:test`)
   try {
     await db.begin(async (tx) => {
       await tx`delete from blocks where deployment in ${tx(names)}`
@@ -250,14 +279,15 @@ async function startProcesses(context: Context, given: ForProcesses): Promise<vo
   isDone()
 }
 
-async function startShop(context: Context, seller: DemoSeller, rpcUrl: string): Promise<void> {
+async function startShop(context: Context, seller: DemoSeller, chain: LocalChain): Promise<void> {
   const { screen, settings, directory } = context
   const isDone = screen.step('demo shop')
   const { host, port, url } = settings.shop
   const configFile = join(directory, 'shop.json')
   const { publishableKey, webhookSecret, products } = seller
   const config = {
-    ...{ host, port, apiUrl: settings.publicUrl, rpcUrl, buyer: BUYER },
+    ...{ host, port, apiUrl: settings.publicUrl, rpcUrl: chain.httpUrl, buyer: BUYER },
+    ...(chain.solana ? { solanaRpcUrl: chain.solana.httpUrl } : {}),
     ...{ publishableKey, webhookSecret, products },
   }
   await writePrivate(configFile, `${JSON.stringify(config, null, 2)}\n`)

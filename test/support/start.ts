@@ -31,9 +31,13 @@ export async function makeStartDirectory(): Promise<string> {
 }
 
 /** Runs the supervisor in a folder, with the variables of this process but those that would change what it does. */
-export function start(directory: string, env: Record<string, string> = {}): Started {
+export function start(
+  directory: string,
+  env: Record<string, string> = {},
+  flags: readonly string[] = [],
+): Started {
   const { PATH, HOME, TMPDIR, LANG } = process.env
-  const child = spawn(process.execPath, [MAIN], {
+  const child = spawn(process.execPath, [MAIN, ...flags], {
     cwd: directory,
     env: { PATH, HOME, TMPDIR, LANG, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -18,6 +18,8 @@ export type ShopConfig = {
   /** The local chain, and the account on it that plays the buyer. */
   rpcUrl: string
   buyer: string
+  /** A local Solana whose node pays, when there is one. */
+  solanaRpcUrl?: string
 }
 
 type Shop = ShopConfig & {

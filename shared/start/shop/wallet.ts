@@ -2,6 +2,7 @@
 
 export type Payment = {
   status: string
+  network: string
   payTo: string
   contract: string
   amountBaseUnits: string
@@ -37,12 +38,17 @@ export function amountsOf(way: Way, due: bigint): bigint[] {
 
 /** Sends the transfers from the unlocked account; answers their transaction hashes. Throws what the node says. */
 export async function pay(
-  { rpcUrl, buyer }: { rpcUrl: string; buyer: string },
+  { rpcUrl, buyer, solanaRpcUrl }: { rpcUrl: string; buyer: string; solanaRpcUrl?: string },
   payment: Payment,
   way: Way,
 ): Promise<string[]> {
   const hashes: string[] = []
   for (const amount of amountsOf(way, BigInt(payment.amountBaseUnits))) {
+    if (payment.network === 'solana' && solanaRpcUrl !== undefined) {
+      const params = [payment.payTo, payment.contract, String(amount)]
+      hashes.push(await call(solanaRpcUrl, 'localPay', params))
+      continue
+    }
     const data = `${TRANSFER_SELECTOR}${word(BigInt(payment.payTo))}${word(amount)}`
     hashes.push(
       await call(rpcUrl, 'eth_sendTransaction', [

@@ -17,6 +17,9 @@ export type Faults = Omit<View, 'ledger'> & {
 }
 export type Answer = { result: unknown } | { error: { code: number; message: string } }
 
+/** Methods that no real node has. */
+export type OwnMethods = Readonly<Record<string, (params: unknown[]) => Promise<unknown>>>
+
 export type SolanaNode = {
   httpUrl: string
   wsUrl: string
@@ -40,7 +43,11 @@ type Subscription = {
 type Request = { id?: unknown; method?: unknown; params?: unknown }
 
 /** A node of the ledger's cluster: JSON-RPC over HTTP and websocket on one port. */
-export async function startNode(ledger: Ledger, port?: number): Promise<SolanaNode> {
+export async function startNode(
+  ledger: Ledger,
+  port?: number,
+  ownMethods: OwnMethods = {},
+): Promise<SolanaNode> {
   const faults: Faults = {
     ...{ lagBlocks: 0, prunedBelow: 0, hidden: new Set<string>() },
     ...{ isMute: false, isBlackHole: false, delayMs: 0 },
@@ -51,7 +58,7 @@ export async function startNode(ledger: Ledger, port?: number): Promise<SolanaNo
   const subscriptions = new Map<number, Subscription>()
   let nextId = 1
 
-  const call = (request: Request, peer?: Peer) => {
+  const call = async (request: Request, peer?: Peer) => {
     const method = String(request.method)
     const params = Array.isArray(request.params) ? request.params : []
     calls.set(method, (calls.get(method) ?? 0) + 1)
@@ -61,7 +68,10 @@ export async function startNode(ledger: Ledger, port?: number): Promise<SolanaNo
       if (taken) return { ...head, ...taken }
       return {
         ...head,
-        result: subscribe(method, params, peer) ?? answerCall(view(), method, params),
+        result:
+          (await ownMethods[method]?.(params)) ??
+          subscribe(method, params, peer) ??
+          answerCall(view(), method, params),
       }
     } catch (error) {
       const code = error instanceof NodeError ? error.code : -32_603
@@ -80,10 +90,11 @@ export async function startNode(ledger: Ledger, port?: number): Promise<SolanaNo
     subscriptions.set(id, { ...{ id, peer, pubkey, commitment, toldSlot }, kind: kind as 'slot' })
     return id
   }
-  const reply = (text: string, peer?: Peer): string => {
+  const reply = async (text: string, peer?: Peer): Promise<string> => {
     const input = JSON.parse(text) as Request | Request[]
-    const output = Array.isArray(input) ? input.map((one) => call(one, peer)) : call(input, peer)
-    return JSON.stringify(output)
+    const calls = [input].flat().map((one) => call(one, peer))
+    const answers = await Promise.all(calls)
+    return JSON.stringify(Array.isArray(input) ? answers : answers[0])
   }
   const wire: WireServer = await listenWire(
     {
@@ -91,10 +102,10 @@ export async function startNode(ledger: Ledger, port?: number): Promise<SolanaNo
       async onPost(body) {
         if (faults.delayMs > 0) await new Promise((done) => setTimeout(done, faults.delayMs))
         if (faults.httpStatus) return { status: faults.httpStatus, body: '' }
-        return { status: 200, body: reply(body) }
+        return { status: 200, body: await reply(body) }
       },
       onOpen() {},
-      onMessage: (peer, text) => peer.send(reply(text, peer)),
+      onMessage: async (peer, text) => peer.send(await reply(text, peer)),
       onClose(peer) {
         for (const { id, peer: of } of subscriptions.values())
           if (of === peer) subscriptions.delete(id)

@@ -8,7 +8,7 @@ export type WireHandlers = {
   /** Answers an HTTP POST; undefined leaves it unanswered. */
   onPost(body: string): Promise<{ status: number; body: string; headers?: string[] } | undefined>
   onOpen(peer: Peer): void
-  onMessage(peer: Peer, text: string): void
+  onMessage(peer: Peer, text: string): void | Promise<void>
   onClose(peer: Peer): void
   /** While true, everything that arrives is read and nothing is answered, not even a ping. */
   isBlackHole?(): boolean
@@ -65,7 +65,7 @@ export async function listenWire(handlers: WireHandlers, port = 0): Promise<Wire
         if (message.opcode === OPCODE.ping) socket.write(frame(OPCODE.pong, message.payload))
         else if (message.opcode === OPCODE.close) socket.end(frame(OPCODE.close, Buffer.alloc(0)))
         else if (message.opcode === OPCODE.text)
-          handlers.onMessage(peer, message.payload.toString())
+          void handlers.onMessage(peer, message.payload.toString())
       }
     }
     socket.on('data', (piece: Buffer) => {
