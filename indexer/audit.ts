@@ -1,12 +1,12 @@
 import { type Tx, withTransaction } from '#shared/db.ts'
-import { writeReceived } from '#shared/payments/notice.ts'
+import { noticeCredits, writeReceived } from '#shared/payments/notice.ts'
 import { lockPayments, readCredits } from '#shared/payments/queries.ts'
 import type { LockedPayment } from '#shared/payments/row.ts'
 import { settle } from '#shared/payments/settle.ts'
 import { movePayment } from '#shared/payments/transition.ts'
 import { announcePayments } from '#shared/wake.ts'
 import { type CommitDeps, Fenced, findHits, storeHits } from './commit.ts'
-import { swapAudited } from './cursor.ts'
+import { lockAudited, swapAudited } from './cursor.ts'
 import type { BlockRef, Observation } from './drivers/driver.ts'
 import {
   type Hit,
@@ -15,6 +15,7 @@ import {
   readPaymentsAtDepth,
   readStoredTransfers,
   releaseHeld,
+  retractHeld,
   type StoredTransfer,
 } from './queries.ts'
 
@@ -44,15 +45,16 @@ export async function commitAudit(
   const hits = await findHits(deps, observations)
   const { result, moved } = await withTransaction(deps.db, async (tx) => {
     const stored = await readStoredTransfers(tx, deployment, range.from, range.last.number)
-    const { missing, gone, confirmed } = compare(hits, stored)
+    const { missing, gone, confirmed } = compareReadings(hits, stored)
     const noticed = await storeHits(deps, tx, missing, range.position)
     await holdTransfers(tx, gone)
     await releaseHeld(tx, confirmed)
-    const settled = await settleAtDepth(deps, tx, range)
-    const { number, timeMs } = range.last
-    if (!(await swapAudited(tx, { deployment, epoch: range.epoch, number, timeMs }))) {
-      throw new Fenced()
-    }
+    const { number, hash, timeMs } = range.last
+    const depth = { depthBlock: number, depthTimeMs: timeMs, position: range.position }
+    const settled = await settleAtDepth(deps, tx, depth)
+    const disagreementCount = missing.length + gone.length
+    const mark = { deployment, epoch: range.epoch, number, hash, timeMs, disagreementCount }
+    if (!(await swapAudited(tx, mark))) throw new Fenced()
     return {
       result: { foundCount: missing.length, heldCount: gone.length },
       moved: [...noticed, ...settled],
@@ -62,7 +64,46 @@ export async function commitAudit(
   return result
 }
 
-function compare(hits: readonly Hit[], stored: readonly StoredTransfer[]) {
+/**
+ * Compares one block below the mark with what is stored once more, because some of it is held: what is found counts, what
+ * lies in a block that another has replaced is taken back, the rest stays held. Throws {@link Fenced}.
+ */
+export async function commitReread(
+  deps: CommitDeps,
+  range: AuditRange,
+  observations: readonly Observation[],
+): Promise<AuditResult> {
+  const { deployment } = deps.deployment
+  const { last, position } = range
+  const hits = await findHits(deps, observations)
+  const { result, moved } = await withTransaction(deps.db, async (tx) => {
+    const stored = await readStoredTransfers(tx, deployment, last.number, last.number)
+    const { missing, gone, confirmed } = compareReadings(hits, stored)
+    const noticed = await storeHits(deps, tx, missing, position)
+    await holdTransfers(tx, gone)
+    await releaseHeld(tx, confirmed)
+    const losing = await retractHeld(tx, deployment, last)
+    const locked = await lockPayments(tx, losing)
+    const lost = await noticeCredits(tx, locked, losing, position, deps.settings)
+    const mark = await lockAudited(tx, deployment, range.epoch)
+    if (!mark) throw new Fenced()
+    const depthTimeMs = mark.auditedTime.getTime()
+    const depth = { depthBlock: mark.auditedNumber, depthTimeMs, position }
+    const settled = await settleAtDepth(deps, tx, depth)
+    const heldCount = stored.filter(
+      ({ transferId, blockHash }) => gone.includes(transferId) && blockHash === last.hash,
+    ).length
+    return {
+      result: { foundCount: missing.length, heldCount },
+      moved: [...noticed, ...lost, ...settled],
+    }
+  })
+  if (moved.length > 0) await announcePayments(deps.db, moved)
+  return result
+}
+
+/** What a reading found that is not stored, what is stored and not found, and the ids of what is both. */
+export function compareReadings(hits: readonly Hit[], stored: readonly StoredTransfer[]) {
   const byKey = new Map(
     stored.map((row) => [`${row.blockHash} ${row.txHash} ${row.logIndex}`, row.transferId]),
   )
@@ -77,10 +118,13 @@ function compare(hits: readonly Hit[], stored: readonly StoredTransfer[]) {
   }
 }
 
+/** Up to where everything is deep enough and was read twice, and where the deployment stands. */
+type Depth = { depthBlock: number; depthTimeMs: number; position: number }
+
 /** Lets every payment with transfers newly at depth be settled. */
-async function settleAtDepth(deps: CommitDeps, tx: Tx, range: AuditRange): Promise<string[]> {
+async function settleAtDepth(deps: CommitDeps, tx: Tx, depth: Depth): Promise<string[]> {
   const { deployment } = deps.deployment
-  const waiting = await readPaymentsAtDepth(tx, deployment, range.last.number)
+  const waiting = await readPaymentsAtDepth(tx, deployment, depth.depthBlock)
   const locked = await lockPayments(tx, waiting)
   const credits = await readCredits(tx, [...locked.keys()])
   const moved: string[] = []
@@ -90,7 +134,7 @@ async function settleAtDepth(deps: CommitDeps, tx: Tx, range: AuditRange): Promi
       tx,
       payment,
       credits.get(payment.paymentId) ?? [],
-      range,
+      depth,
     )
     if (after) moved.push(payment.paymentId)
   }
@@ -102,15 +146,15 @@ async function settlePayment(
   tx: Tx,
   payment: LockedPayment,
   credits: Parameters<typeof settle>[0],
-  range: AuditRange,
+  depth: Depth,
 ): Promise<LockedPayment | undefined> {
   const { outcome, counted, receivedBaseUnits } = settle(credits, {
     priceBaseUnits: payment.priceBaseUnits,
     dueBaseUnits: payment.amountBaseUnits,
     confirmationsRequired: payment.confirmationsRequired,
-    depthBlock: range.last.number,
+    depthBlock: depth.depthBlock,
     topUpUntilExpiry: payment.topUpUntilExpiry,
-    isWindowClosed: range.last.timeMs > payment.expiresAt.getTime(),
+    isWindowClosed: depth.depthTimeMs > payment.expiresAt.getTime(),
   })
   const countedTransferIds = counted.map((credit) => credit.transferId)
   const last = counted.at(-1)
@@ -124,7 +168,7 @@ async function settlePayment(
         blockNumber: last.blockNumber,
         receivedBaseUnits,
         countedTransferIds,
-        position: range.position,
+        position: depth.position,
       },
       deps.settings,
     )

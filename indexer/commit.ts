@@ -9,14 +9,19 @@ import { noticeCredits } from '#shared/payments/notice.ts'
 import { lockPayments } from '#shared/payments/queries.ts'
 import type { LockedPayment } from '#shared/payments/row.ts'
 import { announcePayments } from '#shared/wake.ts'
-import { swapCursor } from './cursor.ts'
+import { lowerAudited, swapCursor } from './cursor.ts'
 import type { BlockRef, Observation } from './drivers/driver.ts'
-import { type Decision, matchTransfer } from './match.ts'
+import { type Candidate, type Decision, matchTransfer } from './match.ts'
 import {
   type Hit,
   insertTransfers,
+  lowerPositions,
+  moveRemined,
+  type NewTransfer,
   readCandidates,
+  readClaimedAbove,
   readKnownAddresses,
+  readPaymentsAbove,
   retractTransfers,
 } from './queries.ts'
 
@@ -40,6 +45,9 @@ export class Fenced extends Error {
 }
 
 const HOUR_MS = 3_600_000
+/** Transfers matched, and stored, in one statement: each stays far below the server's deadline for a statement. */
+const MATCH_MAX = 1_000
+const INSERT_MAX = 2_000
 
 /** Keeps the transfers to sellers' addresses, in tokens this deployment takes. */
 export async function findHits(
@@ -53,15 +61,21 @@ export async function findHits(
     ]),
   )
   const worth = observations.filter((observation) => observation.amountBaseUnits > 0n)
-  const known = await readKnownAddresses(
-    deps.db,
-    deps.deployment.mode,
-    worth.map((observation) => observation.to),
-  )
+  const known = new Map<string, Set<string>>()
+  for (const address of await readKnownAddresses(deps.db, deps.deployment.mode, worth.map(keyOf))) {
+    const key = address.toLowerCase()
+    known.set(key, (known.get(key) ?? new Set()).add(address))
+  }
   return worth.flatMap((observation) => {
     const facts = tokens.get(observation.contract)
-    return facts && known.has(observation.to) ? [{ observation, ...facts }] : []
+    // Solana's addresses differ by case alone; a stranger's `to` is never looked at, since making it is dear on EVM.
+    const isKnown = known.get(keyOf(observation))?.has(observation.to) ?? false
+    return facts && isKnown ? [{ observation, ...facts }] : []
   })
+}
+
+function keyOf({ toKey, to }: Observation): string {
+  return toKey ?? to.toLowerCase()
 }
 
 /**
@@ -101,10 +115,18 @@ export async function storeHits(
     hit,
     decision: settleLate(decisions[index] as Decision, locked),
   }))
-  const inserted = await insertTransfers(tx, deps.deployment, transfers)
+  const remined = await moveRemined(tx, deps.deployment.deployment, transfers.filter(isLate))
+  const inserted = new Set<string>()
+  const fresh = transfers.filter(({ transferId }) => !remined.has(transferId))
+  for (let start = 0; start < fresh.length; start += INSERT_MAX) {
+    const part = await insertTransfers(tx, deps.deployment, fresh.slice(start, start + INSERT_MAX))
+    for (const transferId of part) inserted.add(transferId)
+  }
   await requestUnmatchedMail(
     tx,
-    transfers.filter((one) => one.decision.state === 'UNMATCHED').map((one) => one.transferId),
+    transfers
+      .filter((one) => one.decision.state === 'UNMATCHED' && inserted.has(one.transferId))
+      .map((one) => one.transferId),
   )
   const credited = transfers
     .filter((transfer) => inserted.has(transfer.transferId))
@@ -124,7 +146,11 @@ export async function storeHits(
 
 async function decide(deps: CommitDeps, tx: Tx, hits: readonly Hit[]): Promise<Decision[]> {
   const { deployment, clockToleranceMs } = deps.deployment
-  const candidates = await readCandidates(tx, deployment, hits, clockToleranceMs)
+  const candidates: Candidate[][] = []
+  for (let start = 0; start < hits.length; start += MATCH_MAX) {
+    const part = hits.slice(start, start + MATCH_MAX)
+    candidates.push(...(await readCandidates(tx, deployment, part, clockToleranceMs)))
+  }
   const terms = { clockToleranceMs, quarantineMs: deps.settings.quarantineHours * HOUR_MS }
   return hits.map(({ observation, token }, index) =>
     matchTransfer(
@@ -139,6 +165,10 @@ async function decide(deps: CommitDeps, tx: Tx, hits: readonly Hit[]): Promise<D
       terms,
     ),
   )
+}
+
+function isLate({ decision }: NewTransfer): boolean {
+  return decision.state === 'UNMATCHED' && decision.reason === 'LATE'
 }
 
 function paymentOf(decision: Decision): string[] {
@@ -160,16 +190,27 @@ function settleLate(decision: Decision, locked: Map<string, LockedPayment>): Dec
 
 /**
  * Goes back to a block the chain still has: takes back the transfers above it, lets their payments wait again, moves
- * the cursor. What was counted at depth stays counted. Throws {@link Fenced}.
+ * the cursor. What settled a payment stays; those payments are answered in `settled`. Throws {@link Fenced}.
  */
-export async function commitReorg(deps: CommitDeps, fence: Fence, ancestor: BlockRef) {
-  const { deployment } = deps.deployment
-  const moved = await withTransaction(deps.db, async (tx) => {
+export async function commitReorg(
+  deps: CommitDeps,
+  fence: Fence,
+  ancestor: BlockRef,
+): Promise<{ settled: string[] }> {
+  const { deployment, clockToleranceMs } = deps.deployment
+  const { moved, settled } = await withTransaction(deps.db, async (tx) => {
+    const young = await readClaimedAbove(tx, deployment, ancestor, clockToleranceMs)
+    const losing = await readPaymentsAbove(tx, deployment, ancestor.number)
+    const locked = await lockPayments(tx, [...young, ...losing])
+    // Their transfers may now be mined at heights that had been read on the branch that was left.
+    await lowerPositions(tx, young, ancestor.number)
     const affected = await retractTransfers(tx, deployment, ancestor.number)
-    const locked = await lockPayments(tx, affected)
-    const ids = await noticeCredits(tx, locked, [...locked.keys()], ancestor.number, deps.settings)
+    const ids = await noticeCredits(tx, locked, affected, ancestor.number, deps.settings)
+    const stays = losing.filter((id) => !affected.includes(id))
+    await lowerAudited(tx, deployment, fence.epoch, ancestor)
     if (!(await swapCursor(tx, { deployment, ...fence, block: ancestor }))) throw new Fenced()
-    return ids
+    return { moved: ids, settled: stays }
   })
   if (moved.length > 0) await announcePayments(deps.db, moved)
+  return { settled }
 }

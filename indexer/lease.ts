@@ -1,7 +1,8 @@
 import type { Db } from '#shared/db.ts'
+import { REQUESTS_CHANNEL } from '#shared/requests.ts'
 
 /** Seconds a leader may be silent before another process takes over (contract: within 10 s). */
-export const LEASE_SECONDS = 8
+export const LEASE_SECONDS = 7
 
 /**
  * Takes the lease when it is free, over, or ours already; answers the epoch, or undefined while another leads.
@@ -31,9 +32,13 @@ export async function renewLease(db: Db, deployment: string, epoch: number): Pro
   return rows.length === 1
 }
 
-/** Gives the lease back on a clean stop, so that a standby takes over at once. */
+/** Gives the lease back, and wakes the standbys, so that one takes over at once. */
 export async function releaseLease(db: Db, deployment: string, epoch: number): Promise<void> {
   await db`
-    update deployments set leader = null, lease_until = null
-    where deployment = ${deployment} and epoch = ${epoch}`
+    with released as (
+      update deployments set leader = null, lease_until = null
+      where deployment = ${deployment} and epoch = ${epoch}
+      returning deployment
+    )
+    select pg_notify(${REQUESTS_CHANNEL}, deployment) from released`
 }

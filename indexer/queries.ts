@@ -1,4 +1,5 @@
 import type { SqlLike, Tx } from '#shared/db.ts'
+import { idFloor } from '#shared/ids.ts'
 import type { Deployment, Mode } from '#shared/networks/registry.ts'
 import type { Observation } from './drivers/driver.ts'
 import type { Candidate, Decision } from './match.ts'
@@ -14,23 +15,26 @@ export type StoredTransfer = {
   logIndex: number
 }
 
-/** Which of these addresses some store receives at, in this mode. */
+/** Which addresses some store receives at, in this mode, that are one of `keys` in lower case. */
 export async function readKnownAddresses(
   sql: SqlLike,
   mode: Mode,
-  addresses: readonly string[],
-): Promise<Set<string>> {
-  if (addresses.length === 0) return new Set()
+  keys: readonly string[],
+): Promise<string[]> {
+  if (keys.length === 0) return []
   const rows = await sql<{ address: string }[]>`
-    select seen.address
-    from unnest(${[...new Set(addresses)]}::text[]) as seen (address)
-    where exists (select from wallets w where w.address = seen.address and w.mode = ${mode})
-      or exists (
-        select from xpub_addresses x
-        join wallets w on w.xpub = x.xpub and w.mode = ${mode}
-        where x.address = seen.address
-      )`
-  return new Set(rows.map((row) => row.address))
+    with seen as (
+      select * from unnest(${[...new Set(keys)]}::text[]) as t (key)
+    )
+    select w.address
+    from seen
+    join wallets w on lower(w.address) = seen.key and w.mode = ${mode}
+    union
+    select x.address
+    from seen
+    join xpub_addresses x on lower(x.address) = seen.key
+    where exists (select from wallets w where w.xpub = x.xpub and w.mode = ${mode})`
+  return rows.map((row) => row.address)
 }
 
 /** Most payments ranked for one transfer: beyond a handful the answer is "ambiguous" anyway. */
@@ -253,16 +257,124 @@ export async function releaseHeld(tx: Tx, transferIds: readonly string[]): Promi
     where transfer_id = any (${[...transferIds]}) and is_held`
 }
 
-/** Takes back the transfers above a block that were not counted yet; answers the payments that lost some. */
+/** Payments with attributed transfers above a block. */
+export async function readPaymentsAbove(
+  tx: Tx,
+  deployment: string,
+  aboveBlock: number,
+): Promise<string[]> {
+  const rows = await tx<{ paymentId: string }[]>`
+    select distinct payment_id
+    from transfers
+    where deployment = ${deployment} and block_number > ${aboveBlock} and state = 'MATCHED'`
+  return rows.map((row) => row.paymentId)
+}
+
+/**
+ * Takes back the transfers above a block, but those that settled a payment; answers the payments that lost some. The
+ * payments must be locked.
+ */
 export async function retractTransfers(
   tx: Tx,
   deployment: string,
   aboveBlock: number,
 ): Promise<string[]> {
   const rows = await tx<{ paymentId: string | null }[]>`
-    update transfers set state = 'RETRACTED'
-    where deployment = ${deployment} and block_number > ${aboveBlock}
-      and state <> 'RETRACTED' and not is_final
+    update transfers t set state = 'RETRACTED', is_final = false, is_held = false
+    where t.deployment = ${deployment} and t.block_number > ${aboveBlock} and t.state <> 'RETRACTED'
+      and not (t.is_final and exists (
+        select from payments p where p.payment_id = t.payment_id and p.settled_at is not null
+      ))
     returning payment_id`
   return [...new Set(rows.flatMap((row) => row.paymentId ?? []))]
+}
+
+/** Takes back held transfers that a block of another hash has taken the place of. */
+export async function retractHeld(
+  tx: Tx,
+  deployment: string,
+  block: { number: number; hash: string },
+): Promise<string[]> {
+  const rows = await tx<{ paymentId: string | null }[]>`
+    update transfers set state = 'RETRACTED', is_held = false
+    where deployment = ${deployment} and block_number = ${block.number} and is_held
+      and block_hash <> ${block.hash} and not is_final and state <> 'RETRACTED'
+    returning payment_id`
+  return [...new Set(rows.flatMap((row) => row.paymentId ?? []))]
+}
+
+/**
+ * Payments claimed while the position was above a block that is now returned to. They are as young as that block's
+ * successors, so they are found by the time in their ids.
+ */
+export async function readClaimedAbove(
+  tx: Tx,
+  deployment: string,
+  block: { number: number; timeMs: number },
+  clockToleranceMs: number,
+): Promise<string[]> {
+  const rows = await tx<{ paymentId: string }[]>`
+    select payment_id
+    from payments
+    where payment_id >= ${idFloor('pay', block.timeMs - clockToleranceMs)}
+      and deployment = ${deployment} and position_block > ${block.number}`
+  return rows.map((row) => row.paymentId)
+}
+
+/** Brings the position at which payments were claimed down to a block of the branch that is followed now. */
+export async function lowerPositions(
+  tx: Tx,
+  paymentIds: readonly string[],
+  blockNumber: number,
+): Promise<void> {
+  if (paymentIds.length === 0) return
+  await tx`
+    update payments set position_block = ${blockNumber}
+    where payment_id = any (${[...paymentIds]}) and position_block > ${blockNumber}`
+}
+
+/**
+ * Recognises transactions that settled a payment and were mined anew after a reorganisation below the depth: a transaction
+ * is on a chain once, so its transfer moves to the new place and stays its payment's. Answers the given ids of those.
+ */
+export async function moveRemined(
+  tx: Tx,
+  deployment: string,
+  transfers: readonly NewTransfer[],
+): Promise<Set<string>> {
+  if (transfers.length === 0) return new Set()
+  const rows = transfers.map(({ transferId, hit: { observation }, decision }) => ({
+    transfer_id: transferId,
+    candidates: decision.state === 'UNMATCHED' ? decision.candidates : [],
+    ...{ tx_hash: observation.txHash, block_hash: observation.blockHash },
+    ...{ log_index: observation.index, block_number: observation.blockNumber },
+    block_time: new Date(observation.blockTimeMs).toISOString(),
+    address: observation.to,
+    amount_base_units: observation.amountBaseUnits.toString(),
+  }))
+  const moved = await tx<{ transferId: string }[]>`
+    with given as (
+      select *, row_number() over (partition by tx_hash, address, amount_base_units order by log_index) as place
+      from jsonb_populate_recordset(null::transfers, ${tx.json(rows)})
+    ),
+    known as (
+      select t.transfer_id, t.tx_hash, t.address, t.amount_base_units, t.block_hash,
+        row_number() over (partition by t.tx_hash, t.address, t.amount_base_units order by t.log_index) as place
+      from transfers t
+      where t.deployment = ${deployment} and t.state = 'MATCHED' and t.is_final
+        and t.payment_id in (select jsonb_array_elements_text(g.candidates) from given g)
+    ),
+    moved as (
+      update transfers t set
+        block_hash = g.block_hash, block_number = g.block_number, block_time = g.block_time,
+        log_index = g.log_index, is_held = false
+      from given g
+      join known k on k.tx_hash = g.tx_hash and k.address = g.address
+        and k.amount_base_units = g.amount_base_units and k.place = g.place
+        and k.block_hash <> g.block_hash
+      where t.transfer_id = k.transfer_id
+      returning g.transfer_id
+    )
+    select transfer_id from moved`
+  return new Set(moved.map((row) => row.transferId))
 }

@@ -15,7 +15,13 @@ export type ReadOptions = {
   except?: ReadonlySet<number>
 }
 
-export type RpcHealth = { provider: string; callCount: number; errorCount: number }
+export type RpcHealth = {
+  provider: string
+  callCount: number
+  errorCount: number
+  /** The same for each provider, in the operator's order. */
+  providers: { callCount: number; errorCount: number }[]
+}
 
 export type Rpc = {
   /** How many providers there are; their numbers run from 0 in the operator's order. */
@@ -53,7 +59,11 @@ type Provider = Transport & {
   /** Until then it asked to be left alone. */
   sparedUntil: number
   isVerified: boolean
+  callCount: number
+  errorCount: number
 }
+
+const NO_COUNTS = { callCount: 0, errorCount: 0 }
 
 /** Milliseconds for a batch, connection and body included. */
 export const CALL_TIMEOUT_MS = 5_000
@@ -74,12 +84,13 @@ const WAIT_MS_MAX = 2_000
 /** One door to all providers of a deployment, which fails over and counts. */
 export function createRpc({ urls, pingCall, log, verify }: RpcOptions): Rpc {
   const providers = openTransports(urls, { pingCall, log }).map(toProvider)
-  const counts = { callCount: 0, errorCount: 0 }
+  const counts = { ...NO_COUNTS }
   const stopped = new AbortController()
   let current = 0
 
   const send = async (provider: Provider, calls: readonly RpcCall[], timeoutMs: number) => {
     counts.callCount += calls.length
+    provider.callCount += calls.length
     const answers = await provider.send(calls, timeoutMs)
     return answers.map((answer) => toAnswer(answer, provider))
   }
@@ -94,6 +105,7 @@ export function createRpc({ urls, pingCall, log, verify }: RpcOptions): Rpc {
   }
   const note = (provider: Provider, error: unknown) => {
     counts.errorCount += 1
+    provider.errorCount += 1
     if (error instanceof RpcError && error.kind === 'stopped') return
     noteFailure(provider, error)
     const facts = { host: provider.host, error, inARow: provider.streak }
@@ -143,7 +155,11 @@ export function createRpc({ urls, pingCall, log, verify }: RpcOptions): Rpc {
       const known = providers[provider]
       if (known) note(known, error)
     },
-    health: () => ({ provider: providers[current]?.host ?? '', ...counts }),
+    health: () => ({
+      provider: providers[current]?.host ?? '',
+      ...counts,
+      providers: providers.map(({ callCount, errorCount }) => ({ callCount, errorCount })),
+    }),
     stop() {
       stopped.abort()
       for (const provider of providers) provider.stop()
@@ -159,7 +175,7 @@ export function unwrap(answer: Answer | undefined, host: string): unknown {
 }
 
 function toProvider(transport: Transport): Provider {
-  return { ...transport, streak: 0, failedAt: 0, sparedUntil: 0, isVerified: false }
+  return { ...transport, streak: 0, failedAt: 0, sparedUntil: 0, isVerified: false, ...NO_COUNTS }
 }
 
 function noteFailure(provider: Provider, error: unknown): void {

@@ -13,6 +13,8 @@ export type RunDeps = FollowDeps & {
 export type Run = {
   /** Whether this process leads it now. */
   isLeading(): boolean
+  /** Whether another process does, so that this one has nothing to see. */
+  isStandingBy(): boolean
   stop(): Promise<void>
 }
 
@@ -30,10 +32,11 @@ const SUCCESS_MS = 30_000
 
 /** Keeps a deployment followed by one process of many, whatever fails: the node, the database or another leader. */
 export function runDeployment(deps: RunDeps): Run {
-  const state = { isStopped: false, isLeading: false }
+  const state = { isStopped: false, isLeading: false, isStandingBy: false }
   const done = keepRunning(deps, state)
   return {
     isLeading: () => state.isLeading,
+    isStandingBy: () => state.isStandingBy,
     async stop() {
       state.isStopped = true
       deps.doorbell.ring()
@@ -43,7 +46,7 @@ export function runDeployment(deps: RunDeps): Run {
   }
 }
 
-type RunState = { isStopped: boolean; isLeading: boolean }
+type RunState = { isStopped: boolean; isLeading: boolean; isStandingBy: boolean }
 
 async function keepRunning(deps: RunDeps, state: RunState): Promise<void> {
   let backoffMs = BACKOFF_MS
@@ -62,13 +65,12 @@ async function keepRunning(deps: RunDeps, state: RunState): Promise<void> {
   }
 }
 
-/** One turn at leading: check the node, take the lease, lead until something ends it. */
+/** One turn at leading: take the lease, lead until something ends it. A standby asks Postgres alone, never a node. */
 async function runOnce(deps: RunDeps, state: RunState): Promise<void> {
   const { deployment } = deps.deployment
   await registerDeployment(deps.db, deps.deployment)
-  await deps.driver.check()
-  await writeHaltedReason(deps.db, deployment, null)
   const epoch = await takeLease(deps.db, deployment, deps.leader)
+  state.isStandingBy = epoch === undefined
   if (epoch === undefined) {
     await deps.doorbell.wait(STANDBY_POLL_MS)
     return

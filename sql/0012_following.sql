@@ -14,3 +14,6 @@ create index transfers_held on transfers (deployment, block_number) where is_hel
 -- the checksum of an EVM address takes longer than everything else about a transfer.
 create index wallets_address_key on wallets (lower(address)) where address is not null;
 create index xpub_addresses_key on xpub_addresses (lower(address));
+
+-- Who waits on a deployment is asked every second, and a deployment where nobody does must not look through the others' slots.
+create index slots_open on slots (deployment, address) where is_open;

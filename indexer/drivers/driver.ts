@@ -56,6 +56,8 @@ export type DriverHealth = {
   /** JSON-RPC calls since start over all providers; every entry of a batch counts. */
   callCount: number
   errorCount: number
+  /** The same for each provider, in the operator's order. */
+  providers?: readonly { callCount: number; errorCount: number }[]
   socketAlive: boolean
   /** When a head other than the one before was last seen, by the process's clock. */
   lastHeadAtMs?: number
@@ -85,6 +87,8 @@ export type Driver = {
    * @throws DeploymentMismatch when the node answers and is not what the row says.
    */
   check(): Promise<void>
+  /** Hash of the chain's first block, where `check` does not compare it with the row; undefined when the node has forgotten it. */
+  genesisHash?(): Promise<string | undefined>
   /** The newest block. */
   head(): Promise<BlockRef>
   /** The canonical block at a height, or the last before it where the chain skipped that one; undefined above the head. */
@@ -96,8 +100,8 @@ export type Driver = {
    * The header of the last block comes from the same batch, so a node that lags errs instead of answering [].
    */
   rangeWithTransfers(from: number, to: number): Promise<RangeWithTransfers>
-  /** Reads an inclusive range a second time, by another provider or by another method. */
-  auditTransfers(from: number, to: number): Promise<AuditReading>
+  /** Reads an inclusive range a second time, by another provider or by another method; when thrifty, with few calls. */
+  auditTransfers(from: number, to: number, options?: { isThrifty: boolean }): Promise<AuditReading>
   /** The doorbell: rings on heads, on transfers to watched recipients, and once after each (re)connect. */
   wake(onWake: (reason: WakeReason) => void): WakeHandle
   health(): DriverHealth

@@ -25,7 +25,11 @@ export type Readers = {
   of(from: number, to: number): ReadonlySet<number>
 }
 
-export type Auditor = (from: number, to: number) => Promise<AuditReading>
+export type Auditor = (
+  from: number,
+  to: number,
+  options?: { isThrifty: boolean },
+) => Promise<AuditReading>
 
 type Reading = { transfers: Observation[]; lastHash: string }
 
@@ -33,6 +37,8 @@ type Reading = { transfers: Observation[]; lastHash: string }
 const RANGES_MAX = 4_096
 /** Longer ranges are a catch-up: their blocks are old, and receipts of all of them would be gigabytes. */
 const RECEIPTS_BLOCKS_MAX = 64
+/** While nobody waits for a payment a call a second has to do: receipts cost one for each block. */
+const THRIFTY_RECEIPTS_MAX = 8
 /** Blocks whose receipts are asked for in one batch: some megabytes on a busy chain. */
 const RECEIPTS_PER_BATCH = 8
 /** How nodes say that they do not have a method: JSON-RPC's own code, and words. */
@@ -83,14 +89,15 @@ export function createAuditor(reader: Reader, readers: Readers, log: Log): Audit
       return undefined
     }
   }
-  return async (from, to) => {
+  return async (from, to, { isThrifty } = { isThrifty: false }) => {
     const first = readers.of(from, to)
     if (first.size < rpc.providerCount && rpc.providerCount > 1) {
       const except = first.size > 0 ? first : new Set([0])
       const reading = await byOther(from, to, except)
       if (reading) return reading
     }
-    if (to - from < RECEIPTS_BLOCKS_MAX && withoutReceipts.size < rpc.providerCount) {
+    const receiptsMax = isThrifty ? THRIFTY_RECEIPTS_MAX : RECEIPTS_BLOCKS_MAX
+    if (to - from < receiptsMax && withoutReceipts.size < rpc.providerCount) {
       const reading = await byReceipts(from, to)
       if (reading) return reading
     }

@@ -46,6 +46,7 @@ export function createEvmDriver(deps: DriverDeps): Driver {
       await checkDecimals(rpc, deployment)
       noteClock(await newest.read(), nowMs(), log)
     },
+    genesisHash: async () => (await retrying(() => readBlock(reader, 0))).block?.hash,
     head: () => newest.read(),
     block: (number) => retrying(async () => (await readBlock(reader, number)).block),
     async blockWithTransfers(number) {

@@ -54,7 +54,7 @@ beforeEach(async () => {
   if (row?.blockNumber) return
   tip = { number: 1_000, hash: '0x1000', parentHash: '0x999', timeMs: Date.now() }
   assert.ok(await swapCursor(db, { deployment: NAME, epoch, previousHash: null, block: tip }))
-  assert.ok(await swapAudited(db, { deployment: NAME, epoch, number: 1_000, timeMs: tip.timeMs }))
+  assert.ok(await swapAudited(db, { deployment: NAME, epoch, ...tip }))
 })
 
 /** Claims a slot as checkout does, for a whole number of cents. */
