@@ -6,7 +6,7 @@ import { silentLog } from '#shared/log.ts'
 import type { Deployment } from '#shared/networks/registry.ts'
 import type { Driver } from '../../indexer/drivers/driver.ts'
 import { createSolanaDriver } from '../../indexer/drivers/solana.ts'
-import type { Following } from '../support/svm-follow.ts'
+import type { Following, OpenSeller } from '../support/svm-follow.ts'
 import { until } from '../support/until.ts'
 
 /** `bun test/bench/solana-main.ts [blocks|calls]`: the figures of the Solana driver, as a table and as JSON lines. */
@@ -91,7 +91,7 @@ async function measure(reading: 'accounts' | 'blocks', count: number): Promise<v
   const { startFollowing } = await import('../support/svm-follow.ts')
   const following = await startFollowing({ reading })
   const { chain } = following
-  const claims = await openSellers(following, count)
+  const claims = await following.openSellers(count)
   const stop = chain.run(SLOT_MS)
   // The first passes subscribe and read each account's history once.
   await wait(10_000)
@@ -112,26 +112,8 @@ async function measure(reading: 'accounts' | 'blocks', count: number): Promise<v
   await following.close()
 }
 
-type Open = { paymentId: string; due: bigint; address: string }
-
-/** Sellers with one open payment each. */
-async function openSellers(following: Following, count: number): Promise<Open[]> {
-  const { seedWallet } = await import('../support/seed.ts')
-  const { randomSolanaAddress } = await import('../support/svm.ts')
-  const { db } = following.database
-  const { storeId } = following.seller.store
-  const open: Open[] = []
-  for (let index = 0; index < count; index += 1) {
-    const address = await randomSolanaAddress()
-    await db`update wallets set removed_at = service_now() where removed_at is null`
-    await seedWallet(db, storeId, { network: 'solana', address })
-    open.push({ ...(await following.claim(1_000)), address })
-  }
-  return open
-}
-
 /** Pays one after another and tells how long each took from its block's confirmation to the database, in milliseconds. */
-async function payAll(following: Following, claims: readonly Open[]): Promise<number[]> {
+async function payAll(following: Following, claims: readonly OpenSeller[]): Promise<number[]> {
   const { chain } = following
   const confirmedAt = new Map<string, number>()
   chain.ledger.onBlock(() => {

@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { SvmChain } from '../support/svm.ts'
-import { type Following, type FollowingOptions, startFollowing } from '../support/svm-follow.ts'
+import {
+  type Following,
+  type FollowingOptions,
+  type OpenSeller,
+  startFollowing,
+} from '../support/svm-follow.ts'
 import { until } from '../support/until.ts'
 
 /** Milliseconds: the slowest waits for a dead socket to be noticed. */
@@ -79,10 +84,51 @@ const FAULTS: Fault[] = [
     },
   },
   {
-    name: 'notifications are lost while the socket lives',
+    name: 'a fork puts the payment into the same slot of another block',
     async play(following) {
-      following.chain.node.faults.isMute = true
+      const { chain } = following
+      const { paymentId, due } = await following.claim(1_350)
+      chain.produce(2)
+      const before = chain.ledger.checkpoint()
+      await chain.pay({ to: following.address, amountBaseUnits: due })
+      const wire = chain.ledger.blocks.at(-2)?.transactions[0]?.wire
+      assert.ok(wire)
+      await following.untilStatus(paymentId, 'DETECTED', { isProducing: false })
+      chain.ledger.rewind(before)
+      chain.ledger.submit(wire)
+      await following.untilStatus(paymentId, 'CONFIRMED')
+    },
+  },
+  {
+    name: 'notifications are lost while the socket lives: it is replaced within 15 s',
+    async play(following) {
+      const { faults, calls } = following.chain.node
+      const subscribed = calls.get('slotSubscribe') ?? 0
+      faults.isMute = true
       await payAndSettle(following, 1_400)
+      await until(() => (calls.get('slotSubscribe') ?? 0) > subscribed, {
+        what: 'another connection',
+        timeoutMs: 15_000,
+      })
+    },
+  },
+  {
+    name: 'there is no websocket',
+    rpc: ({ node }) => [node.httpUrl],
+    async play(following) {
+      await payAndSettle(following, 1_410)
+    },
+  },
+  {
+    name: 'there is nothing but a websocket',
+    rpc: ({ node }) => [node.wsUrl],
+    async play(following) {
+      const timer = setInterval(() => following.chain.node.cutWebsockets(), 2_000)
+      try {
+        await payAndSettle(following, 1_420)
+      } finally {
+        clearInterval(timer)
+      }
     },
   },
   {
@@ -248,6 +294,52 @@ const FAULTS: Fault[] = [
     },
   },
 ]
+
+test('many sellers and few: the way of reading changes with them, and no slot is lost', {
+  timeout,
+}, async () => {
+  const following = await startFollowing({ reading: 'auto' })
+  const { chain, database } = following
+  const stopBlocks = chain.run(50)
+  const ways = () =>
+    following.lines
+      .filter(({ message }) => message.includes('another way'))
+      .map(({ fields }) => fields?.['byAccounts'])
+  try {
+    const few = await following.openSellers(20)
+    for (const one of few) await pay(following, one)
+    const many = await following.openSellers(30)
+    for (const one of many) await pay(following, one)
+    await until(() => ways().length === 1, { what: 'blocks are read', timeoutMs: 20_000 })
+    for (const { paymentId } of [...few, ...many]) {
+      await following.untilStatus(paymentId, 'CONFIRMED', { isProducing: false })
+    }
+    // Their quarantine is over: few are left to wait for.
+    await database.db`delete from slots where not is_open`
+    const last = await following.openSellers(3)
+    await until(() => ways().length === 2, { what: 'accounts are read', timeoutMs: 20_000 })
+    for (const one of last) await pay(following, one)
+    for (const { paymentId } of last) {
+      await following.untilStatus(paymentId, 'CONFIRMED', { isProducing: false })
+    }
+    assert.deepEqual(ways(), [false, true])
+    assert.deepEqual(
+      following.lines.filter(({ level }) => level === 'error'),
+      [],
+    )
+    stopBlocks()
+    await following.stop()
+    await following.judge()
+  } finally {
+    stopBlocks()
+    await following.close()
+  }
+})
+
+async function pay(following: Following, { address, due }: OpenSeller): Promise<void> {
+  await following.chain.pay({ to: address, amountBaseUnits: due, isQueued: true })
+  await new Promise((done) => setTimeout(done, 30))
+}
 
 for (const reading of ['accounts', 'blocks'] as const) {
   for (const { name, rpc, play } of FAULTS) {

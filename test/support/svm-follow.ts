@@ -10,7 +10,7 @@ import { type Run, runDeployment } from '../../indexer/run.ts'
 import { createTestDatabase, type TestDatabase } from './database.ts'
 import { TEST_DOOR } from './door.ts'
 import { assertOneStory } from './oracle.ts'
-import { type SeededStore, seedStore } from './seed.ts'
+import { type SeededStore, seedStore, seedWallet } from './seed.ts'
 import { randomSolanaAddress, type SvmChain, startSvmChain } from './svm.ts'
 import { readSvmTransfers } from './svm-transfers.ts'
 import { until } from './until.ts'
@@ -28,7 +28,9 @@ export type Following = {
   start(): Promise<void>
   stop(): Promise<void>
   /** Claims a slot as checkout does, for a whole number of cents. */
-  claim(amountCents: number, of?: Claimed): Promise<Claim>
+  claim(amountCents: number): Promise<Claim>
+  /** Sellers at addresses of their own, each with one open payment. */
+  openSellers(count: number): Promise<OpenSeller[]>
   statusOf(paymentId: string): Promise<string>
   /** Seals blocks until a payment has this status. */
   untilStatus(
@@ -41,7 +43,7 @@ export type Following = {
   close(): Promise<void>
 }
 export type Claim = { paymentId: string; due: bigint; reference: string }
-type Claimed = { seller: SeededStore; address: string }
+export type OpenSeller = Claim & { address: string }
 
 export type FollowingOptions = {
   reading: Reading
@@ -93,7 +95,21 @@ export async function startFollowing(options: FollowingOptions): Promise<Followi
       assert.ok(driver)
       return driver
     },
-    claim: (amountCents, of = { seller, address }) => claim(database, chain, of, amountCents),
+    claim: (amountCents) => claim(database, chain, seller, amountCents),
+    async openSellers(count) {
+      const { storeId } = seller.store
+      const open: OpenSeller[] = []
+      for (let index = 0; index < count; index += 1) {
+        const own = await randomSolanaAddress()
+        // A claim takes any wallet of the store: this one alone is left.
+        await db`
+          update wallets set removed_at = service_now()
+          where store_id = ${storeId} and removed_at is null`
+        await seedWallet(db, storeId, { network: 'solana', address: own })
+        open.push({ ...(await claim(database, chain, seller, 1_000)), address: own })
+      }
+      return open
+    },
     async untilStatus(paymentId, status, { isProducing = true, timeoutMs = TIMEOUT_MS } = {}) {
       await until(
         async () => {
@@ -141,7 +157,7 @@ function keepingLog(lines: Following['lines']): Log {
 async function claim(
   { db }: TestDatabase,
   chain: SvmChain,
-  { seller }: Claimed,
+  seller: SeededStore,
   amountCents: number,
 ): Promise<Claim> {
   const paymentId = newId('pay')
