@@ -1,5 +1,5 @@
 import { createStore } from '#shared/accounts/stores.ts'
-import { withTransaction } from '#shared/db.ts'
+import { type Tx, withTransaction } from '#shared/db.ts'
 import { fail } from '#shared/errors.ts'
 import { newId } from '#shared/ids.ts'
 import { parseMailAddress } from '#shared/mail-address.ts'
@@ -40,10 +40,9 @@ export async function signUp(
   const passwordHash = await passwords.hashPassword(body.password)
   const sellerName = body.sellerName ?? null
   const made = await withTransaction(deps.db, async (tx) => {
-    const accountId = newId('acct')
-    const isNew = await insertAccount(tx, { accountId, email, passwordHash, sellerName })
-    if (!isNew) fail('email_taken')
-    const { store, keys } = await createStore(tx, { accountId, name: sellerName ?? STORE_NAME })
+    const opened = await openAccount(tx, { email, passwordHash, sellerName })
+    if (!opened) return fail('email_taken')
+    const { accountId, store, keys } = opened
     await mailLink(tx, deps.keyring, { accountId, email, purpose: 'VERIFY_EMAIL' })
     return { account: await readAccount(tx, accountId), store, keys }
   })
@@ -53,6 +52,17 @@ export async function signUp(
     store: storeView(made.store),
     keys: made.keys.map(keyView),
   }
+}
+
+/** Makes an account with a store and its four keys; undefined when the address has an account. */
+export async function openAccount(
+  tx: Tx,
+  given: { email: string; passwordHash: string; sellerName: string | null },
+) {
+  const accountId = newId('acct')
+  if (!(await insertAccount(tx, { accountId, ...given }))) return undefined
+  const name = given.sellerName ?? STORE_NAME
+  return { accountId, ...(await createStore(tx, { accountId, name })) }
 }
 
 export async function showAccount(deps: ApiDeps, accountId: string) {

@@ -13,6 +13,7 @@ import type { StorePaymentQuery, TraceObject } from './model.ts'
 import {
   listPaymentRows,
   type PaymentFilter,
+  type PaymentScope,
   readDeliveries,
   readHeldSlot,
   readMoves,
@@ -72,19 +73,23 @@ export function exportPayments(
 }
 
 /** A payment with the transfers attributed to it. Error: payment_not_found. */
-export async function showStorePayment(deps: ApiDeps, caller: StoreCaller, paymentId: string) {
-  const payment = await findPayment(deps, caller, paymentId)
+export async function showStorePayment(
+  deps: Pick<ApiDeps, 'db' | 'view'>,
+  scope: PaymentScope,
+  paymentId: string,
+) {
+  const payment = await findPayment(deps, scope, paymentId)
   const transfers = await readPaymentTransfers(deps.db, payment.paymentId)
   return { ...storePaymentView(payment, deps.view), transfers: transfers.map(transferView) }
 }
 
 /** Why a payment is where it is. Error: payment_not_found. */
 export async function tracePayment(
-  deps: ApiDeps,
-  caller: StoreCaller,
+  deps: Pick<ApiDeps, 'db'>,
+  scope: PaymentScope,
   paymentId: string,
 ): Promise<TraceObject> {
-  const payment = await findPayment(deps, caller, paymentId)
+  const payment = await findPayment(deps, scope, paymentId)
   const { storeId } = payment
   const [slot, transfers, moves, deliveries] = await Promise.all([
     readHeldSlot(deps.db, storeId, paymentId),
@@ -96,12 +101,12 @@ export async function tracePayment(
 }
 
 async function findPayment(
-  deps: ApiDeps,
-  caller: StoreCaller,
+  deps: Pick<ApiDeps, 'db'>,
+  scope: PaymentScope,
   paymentId: string,
 ): Promise<PaymentReading> {
   checkId('pay', paymentId, 'payment_not_found')
-  return (await readStorePayment(deps.db, caller, paymentId)) ?? fail('payment_not_found')
+  return (await readStorePayment(deps.db, scope, paymentId)) ?? fail('payment_not_found')
 }
 
 function readList(

@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from 'node:fs/promises'
+import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Env } from '#shared/config.ts'
@@ -65,6 +65,8 @@ export class Stopped extends Error {
 
 /** Milliseconds a step of the start may still take when everything is to stop: then its own watchers end what it began. */
 const STEP_END_TIMEOUT_MS = 2_500
+/** Where the embedded Postgres is while it runs. */
+const DATABASE_URL_FILE = 'database-url'
 const CHAIN_PORT = 8545
 const SOLANA_PORT = 8899
 const CLOSE_TIMEOUT_MS = 500
@@ -112,6 +114,7 @@ export function startStack(options: StackOptions): Stack {
       isStopping = true
       await Promise.race([ready.catch(() => undefined), wait(STEP_END_TIMEOUT_MS)])
       await stopServices(services)
+      if (lock) await rm(join(options.directory, DATABASE_URL_FILE), { force: true })
       await lock?.release()
     },
   }
@@ -166,6 +169,8 @@ async function startDatabase({ screen, settings, directory, log, keep }: Context
         // Started again it must be where its users look for it.
         port = running.port
         databaseUrl = running.url
+        // For `bun run ops`, which is called beside us.
+        await writePrivate(join(directory, DATABASE_URL_FILE), `${databaseUrl}\n`)
         return { ended: running.ended.then(() => ({ exitCode: null })), stop: running.stop }
       },
     })
