@@ -86,7 +86,8 @@ async function findFirstBlock(deps: FollowDeps): Promise<BlockRef> {
   const oldest = await readOldestOpen(deps.db, deployment.deployment)
   if (!oldest) return head
   const beforeMs = oldest.getTime() - deployment.clockToleranceMs
-  let low = 0
+  const first = (await driver.firstNumber?.()) ?? 0
+  let low = first
   let high = head.number
   let found: BlockRef | undefined
   for (let stepCount = 0; low <= high && stepCount < SEARCH_STEPS_MAX; stepCount += 1) {
@@ -99,5 +100,5 @@ async function findFirstBlock(deps: FollowDeps): Promise<BlockRef> {
       high = middle - 1
     }
   }
-  return found ?? (await driver.block(0)) ?? head
+  return found ?? (await driver.block(first)) ?? head
 }

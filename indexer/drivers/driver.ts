@@ -80,6 +80,8 @@ export type Driver = {
    * range is read, since a buyer learns an address only after its slot is there.
    */
   expect?(recipients: readonly string[]): Promise<void>
+  /** The lowest height that nodes of this chain still have. Absent: they have all. */
+  firstNumber?(): Promise<number>
   /** The newest height that is final by the chain's own word. Absent: what lies `confirmations` deep is. */
   finalizedNumber?(): Promise<number>
   /**

@@ -161,3 +161,11 @@ export function readSlots(
     ),
   )
 }
+
+/** The lowest slot whose block the node in use still has: nodes keep some days, archives all. */
+export function readFirstSlot(reader: Reader): Promise<number> {
+  const call = { method: 'getFirstAvailableBlock', params: [] }
+  return retrying(() =>
+    ask(reader, [call], ([answer], host) => readSlot(unwrap(answer, host), 'slot', host)),
+  )
+}

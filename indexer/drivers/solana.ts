@@ -6,7 +6,7 @@ import { readBlocks } from './solana-blocks.ts'
 import { checkMints, checkProviders, verifyGenesis } from './solana-check.ts'
 import { createMode, type Mode } from './solana-mode.ts'
 import { createRanges, type Ranges } from './solana-ranges.ts'
-import { type Reader, readBlockAt } from './solana-read.ts'
+import { type Reader, readBlockAt, readFirstSlot } from './solana-read.ts'
 import { createTip, type Tip } from './solana-tip.ts'
 import { type Bell, openBell, PING_CALL } from './solana-wake.ts'
 
@@ -51,6 +51,7 @@ export function createSolanaDriver(deps: DriverDeps): Driver {
       await accounts.expect(mode.isByAccounts ? recipients : [])
       arrangeBell(parts)
     },
+    firstNumber: () => readFirstSlot(reader),
     async finalizedNumber() {
       const now = deps.nowMs()
       if (now - finality.readAtMs >= mode.finalityEveryMs) {

@@ -280,6 +280,24 @@ const FAULTS: Fault[] = [
     },
   },
   {
+    name: 'it never ran before the payment was made, and nodes have forgotten where the chain began',
+    async play(following) {
+      const { chain, database } = following
+      const { paymentId, due } = await following.claim(2_450)
+      await following.stop()
+      await database.db`
+        update deployments set block_number = null, block_hash = null, audited_number = null`
+      await database.db`delete from blocks`
+      chain.produce(100)
+      chain.node.faults.prunedBelow = chain.ledger.tip.slot - 10
+      await chain.pay({ to: following.address, amountBaseUnits: due })
+      chain.produce(100)
+      await following.start()
+      await following.untilStatus(paymentId, 'CONFIRMED')
+      chain.node.faults.prunedBelow = 0
+    },
+  },
+  {
     name: 'the indexer is down while it is paid',
     async play(following) {
       const { chain } = following

@@ -71,6 +71,8 @@ const METHODS: Readonly<Record<string, Method>> = {
   getVersion: () => ({ 'solana-core': '4.0.0', 'feature-set': 0 }),
   getGenesisHash: ({ ledger }) => ledger.genesisHash,
   getSlot: (view, [config]) => contextOf(view, config).slot,
+  getFirstAvailableBlock: ({ ledger, prunedBelow }) =>
+    ledger.blocks.find(({ slot }) => slot >= prunedBelow)?.slot ?? 0,
   getBlockHeight: (view, [config]) => contextOf(view, config).height,
   getMinimumBalanceForRentExemption: ({ ledger }, [bytes]) => Number(ledger.rentOf(Number(bytes))),
   getLatestBlockhash(view, [config]) {
