@@ -1,7 +1,8 @@
-declare const mark: unique symbol
+/** No data can bear it, whatever JSON it came in. */
+const MADE_HERE: unique symbol = Symbol('made by html')
 
 /** Markup that is safe to send: only {@link html} makes it. */
-export type Html = { readonly markup: string; readonly [mark]: true }
+export type Html = { readonly markup: string; readonly [MADE_HERE]: true }
 
 /** What may stand in a template. Texts and numbers are escaped; nothing is shown for the last three. */
 export type HtmlValue = string | number | Html | readonly Html[] | undefined | null | false
@@ -21,20 +22,17 @@ const ESCAPES: Readonly<Record<string, string>> = {
  */
 export function html(template: TemplateStringsArray, ...values: HtmlValue[]): Html {
   const markup = template.reduce((text, part, index) => text + toMarkup(values[index - 1]) + part)
-  return toHtml(markup)
+  return { markup, [MADE_HERE]: true }
 }
 
 function toMarkup(value: HtmlValue): string {
   if (value === undefined || value === null || value === false) return ''
   if (typeof value === 'string') return escapeHtml(value)
   if (typeof value === 'number') return String(value)
-  return 'markup' in value ? value.markup : value.map(({ markup }) => markup).join('')
+  if (Array.isArray(value)) return value.map(toMarkup).join('')
+  return MADE_HERE in value ? value.markup : escapeHtml(String(value))
 }
 
 function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (character) => ESCAPES[character] ?? '')
-}
-
-function toHtml(markup: string): Html {
-  return { markup } as Html
 }
