@@ -238,12 +238,15 @@ create function claim_slot(
   out xpub_left integer
 )
 language plpgsql
+-- Everything here is found by key. A session that planned these statements while the tables were small would else go on
+-- reading all slots, claim by claim, until statistics are next collected.
+set enable_seqscan = off
 as $$
 declare
   v_wallet record;
   v_slot slots;
   v_child record;
-  v_amount numeric;
+  v_taken record;
   v_has_wallet boolean := false;
 begin
   payment := p_payment;
@@ -306,11 +309,11 @@ begin
       code := null;
     else
       v_slot.address := v_wallet.address;
-      select t.code, t.amount_base_units into code, v_amount
-      from take_tailed_slot(v_slot, power(10::numeric, p_payment.decimals - 6), p_open_payments_per_ip) t;
+      v_taken := take_tailed_slot(v_slot, power(10::numeric, p_payment.decimals - 6), p_open_payments_per_ip);
+      code := v_taken.code;
       payment.address := v_wallet.address;
       payment.is_exclusive := false;
-      payment.amount_base_units := v_amount;
+      payment.amount_base_units := v_taken.amount_base_units;
     end if;
     exit when code is null;
   end loop;
@@ -387,8 +390,8 @@ declare
   v_claim record;
   v_payment payments := p_payment;
 begin
-  select * into v_terms
-  from resolve_checkout(p_key_hash, p_origin_hosts, p_price_id, p_payment_link_id, p_session_id, p_amount_cents);
+  -- Assigned, not selected from: that way the answer is not put into a table of one row first.
+  v_terms := resolve_checkout(p_key_hash, p_origin_hosts, p_price_id, p_payment_link_id, p_session_id, p_amount_cents);
   metadata := case
     when v_terms.metadata is null then p_payment.metadata
     else coalesce(p_payment.metadata, '{}') || v_terms.metadata
@@ -397,7 +400,7 @@ begin
     when not p_payment.network = any (v_terms.networks) then 'network_not_accepted'
     when p_network_code is not null then p_network_code
     when not p_payment.token = any (v_terms.tokens) then 'token_not_accepted'
-    when not is_metadata_within_limits(metadata) then 'metadata_too_large'
+    when metadata is not null and not is_metadata_within_limits(metadata) then 'metadata_too_large'
     when v_terms.every_interval is not null and p_payment.subscription_id is null then 'recurring'
   end);
   if code is not null then
@@ -413,8 +416,7 @@ begin
   v_payment.session_id := v_terms.session_id;
   v_payment.metadata := metadata;
   v_payment.buyer_email := coalesce(v_terms.buyer_email, p_payment.buyer_email);
-  select * into v_claim
-  from claim_slot(v_payment, p_ttl_minutes, p_client_ip,
+  v_claim := claim_slot(v_payment, p_ttl_minutes, p_client_ip,
     (p_plan_caps ->> v_terms.plan)::numeric, p_open_payments_per_ip);
   code := v_claim.code;
   xpub := v_claim.xpub;
@@ -471,7 +473,7 @@ declare
   v_count record;
   v_claim record;
 begin
-  select * into v_count from count_request(p_rate_key, 60);
+  v_count := count_request(p_rate_key, 60);
   commit;
   request_count := v_count.request_count;
   reset_seconds := v_count.reset_seconds;
@@ -479,8 +481,7 @@ begin
     code := 'rate_limited';
     return;
   end if;
-  select * into v_claim
-  from claim_checkout(p_key_hash, p_origin_hosts, p_price_id, p_payment_link_id, p_session_id, p_amount_cents,
+  v_claim := claim_checkout(p_key_hash, p_origin_hosts, p_price_id, p_payment_link_id, p_session_id, p_amount_cents,
     p_payment, p_network_code, p_ttl_minutes, p_client_ip, p_plan_caps, p_open_payments_per_ip);
   code := v_claim.code;
   amount_cents := v_claim.amount_cents;

@@ -34,7 +34,7 @@ export async function insertShops(db: Db, count: number): Promise<Shop[]> {
     select wallet_id, store_id, 'test', 'base', address
     from unnest(${shops.map(() => newId('wal'))}::text[], ${storeIds}::text[],
       ${shops.map(({ address }) => address)}::text[]) as w (wallet_id, store_id, address)`
-  await db`analyze`
+  await db`analyze accounts, stores, keys, wallets`
   return shops
 }
 
