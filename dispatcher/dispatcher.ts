@@ -3,24 +3,25 @@ import { listen } from '#shared/db/listen.ts'
 import { type Db, isUnavailable } from '#shared/db.ts'
 import { EVENTS_CHANNEL } from '#shared/events.ts'
 import type { Log } from '#shared/log.ts'
+import { MAIL_KIND } from '#shared/mail-requests.ts'
 import { assertSchemaCurrent, SchemaError } from '#shared/migrate.ts'
 import type { Lookup } from '#shared/outbound-resolve.ts'
 import type { DoorSettings } from '#shared/payments/effects.ts'
+import { REQUESTS_CHANNEL } from '#shared/requests.ts'
 import { createBacklog } from './backlog.ts'
 import { createBell, pause } from './bell.ts'
+import { createChores } from './chores.ts'
 import { createSecretOpener, type Prepared } from './deliver.ts'
-import { closeWindows, releaseSlots } from './expire.ts'
 import { createLanes } from './lanes.ts'
+import type { Mailer } from './mailer.ts'
 import { createNumbers } from './numbers.ts'
 import { ATTEMPT_TIMEOUT_MS, createPoster } from './post.ts'
 import { createPump } from './pump.ts'
-import { endParked } from './queries.ts'
 import { openQueue, QueueLostError } from './queue.ts'
 import { createQueuePort } from './queue-port.ts'
 import { createRecorder } from './recorder.ts'
 import { promoteDeliveries, type Relayed, relayEvents } from './relay.ts'
 import { createReleaseGate } from './release.ts'
-import { REMIND_PAUSE_MS, remindSubscriptions } from './remind.ts'
 
 /** Milliseconds and seconds of the dispatcher's clockwork; tests shorten them. */
 export type Timing = {
@@ -57,8 +58,6 @@ const MARGIN_MS = 1_000
 /** A look for due deliveries may take this share of the time at most: with very many stores in arrears
  * looks get rarer instead of loading the database. */
 const SWEEP_SHARE_MAX = 0.1
-/** Rows of one kind tidied at once, a count. */
-const TIDY_BATCH_MAX = 1_000
 /** Wait after a fault, in milliseconds; doubles up to the second. */
 const FAULT_PAUSE_MS = 100
 const FAULT_PAUSE_MS_MAX = 5_000
@@ -86,6 +85,8 @@ export type DispatcherDeps = {
     readonly lookup?: Lookup
     readonly trustedCa?: string
   }
+  /** Absent: mails wait in their rows. */
+  readonly mailer?: Mailer
   readonly log: Log
   /** The process's clock in milliseconds since 1970. */
   readonly nowMs: () => number
@@ -116,6 +117,12 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
   const { bells, lanes, numbers, pump, queue, recorder } = wheels
   let lastRelayAtMs = Number.NEGATIVE_INFINITY
 
+  const chores = createChores(
+    deps,
+    timing,
+    { numbers, mailBell: bells.mail, giveBackLate: () => pump.giveBackLate() },
+    signal,
+  )
   const turn = (name: string, step: () => Promise<void>) =>
     loop(deps, queue.reopen, signal, name, step)
   async function run(): Promise<void> {
@@ -140,24 +147,7 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
       turn('pump', async () => {
         if ((await pump.fill()) === 0) await bells.pump.wait(timing.pollMs, signal)
       }),
-      turn('windows', async () => {
-        const movedCount = await closeWindows(deps.db, deps.door)
-        numbers.expired(movedCount)
-        if (movedCount === 0) await pause(timing.windowMs, signal)
-      }),
-      turn('remind', async () => {
-        const { rowCount } = await remindSubscriptions(deps)
-        await pause(rowCount === 0 ? timing.windowMs : REMIND_PAUSE_MS, signal)
-      }),
-      turn('tidy', async () => {
-        pump.giveBackLate()
-        await releaseSlots(deps.db)
-        await pause(timing.tidyMs, signal)
-      }),
-      turn('parked', async () => {
-        await endParked(deps.db, TIDY_BATCH_MAX)
-        await pause(timing.parkedMs, signal)
-      }),
+      ...Object.entries(chores).map(([name, step]) => turn(name, step)),
     ]
   }
   let loops: Promise<void>[] = []
@@ -167,7 +157,10 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
       : listen({
           url: deps.listenUrl,
           applicationName: 'dispatcher-listen',
-          handlers: { [EVENTS_CHANNEL]: () => bells.relay.ring() },
+          handlers: {
+            [EVENTS_CHANNEL]: () => bells.relay.ring(),
+            [REQUESTS_CHANNEL]: (kind) => kind === MAIL_KIND && bells.mail.ring(),
+          },
           onListening: () => bells.relay.ring(),
           log: deps.log,
         })
@@ -183,18 +176,14 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
       await recorder.drain(STOP_RECORD_MS)
       recorder.stop()
       await queue.stop()
+      deps.mailer?.close()
     },
   }
 }
 
 /** Makes the parts and connects them; nothing moves yet. */
 function assemble(deps: DispatcherDeps, timing: Timing) {
-  const bells = {
-    relay: createBell(),
-    refill: createBell(),
-    sweep: createBell(),
-    pump: createBell(),
-  }
+  const bells = createBells()
   const lanes = createLanes<Prepared>()
   const numbers = createNumbers()
   const backlog = createBacklog({
@@ -271,6 +260,17 @@ function assemble(deps: DispatcherDeps, timing: Timing) {
       backlog.queued(promotedCounts)
       pumpIf(promotedCounts)
     },
+  }
+}
+
+/** One bell for each loop that others wake. */
+function createBells() {
+  return {
+    relay: createBell(),
+    refill: createBell(),
+    sweep: createBell(),
+    pump: createBell(),
+    mail: createBell(),
   }
 }
 

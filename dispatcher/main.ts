@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
 import process from 'node:process'
 import { loadConfig, orExit } from '#shared/config.ts'
 import { createKeyring } from '#shared/crypto.ts'
@@ -6,6 +7,7 @@ import { closeDb, openDb } from '#shared/db.ts'
 import { createLog } from '#shared/log.ts'
 import { startDispatcher } from './dispatcher.ts'
 import { serveHealth } from './health.ts'
+import { createFileMailer, createSmtpMailer } from './mailer.ts'
 
 /** Milliseconds for open database connections to close, after the dispatcher has stopped. */
 const CLOSE_TIMEOUT_MS = 500
@@ -25,6 +27,11 @@ const db = openDb({
   prepare: config.databasePrepare,
 })
 const keyring = createKeyring(config.encryptionKey)
+const { smtpUrl, mailFrom: from } = config
+const mailer =
+  smtpUrl === undefined
+    ? createFileMailer({ directory: mailDirectory(), from })
+    : createSmtpMailer({ url: smtpUrl, from })
 const dispatcher = startDispatcher({
   db,
   databaseUrl: config.databaseUrl,
@@ -39,6 +46,7 @@ const dispatcher = startDispatcher({
     allowPrivate: config.webhookAllowPrivate,
     egressProxy: config.egressProxy ?? null,
   },
+  mailer,
   log,
   nowMs: () => Date.now(),
   monotonicMs: () => performance.now(),
@@ -64,6 +72,12 @@ try {
 } catch (error) {
   log.error('the dispatcher cannot run on this database', { cause: error })
   await stop(1)
+}
+
+/** Where mails go without SMTP: `--mail-directory`, or below the working directory. */
+function mailDirectory(): string {
+  const at = process.argv.indexOf('--mail-directory')
+  return resolve((at < 0 ? undefined : process.argv[at + 1]) ?? '.data/mail')
 }
 
 function readConfig() {

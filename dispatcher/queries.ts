@@ -1,4 +1,4 @@
-import type { Db, SqlLike, Tx } from '#shared/db.ts'
+import type { SqlLike, Tx } from '#shared/db.ts'
 import type { Mode } from '#shared/networks/registry.ts'
 import type { Promotion } from './queue.ts'
 
@@ -207,9 +207,9 @@ export async function promoteDue(
     returning d.delivery_id, d.store_id, d.queued_until::text as token`
 }
 
-/** Ends parked deliveries, those of stores without an endpoint, whose window is over. */
-export async function endParked(db: Db, countMax: number): Promise<number> {
-  const ended = await db`
+/** Ends parked deliveries, those of stores without an endpoint, whose window is over; answers their ids. */
+export async function endParked(tx: Tx, countMax: number): Promise<string[]> {
+  const ended = await tx<{ deliveryId: string }[]>`
     with recursive waiting (store_id) as (
       (select store_id from deliveries where status = 'PENDING' order by store_id limit 1)
       union all
@@ -239,6 +239,7 @@ export async function endParked(db: Db, countMax: number): Promise<number> {
     update deliveries d
     set status = 'DEAD', next_attempt_at = null, ended_at = service_now()
     from parked p
-    where d.delivery_id = p.delivery_id`
-  return ended.count
+    where d.delivery_id = p.delivery_id
+    returning d.delivery_id`
+  return ended.map((row) => row.deliveryId)
 }

