@@ -127,7 +127,8 @@ test('canceled against a transfer in the same instant: one of the two, never bot
             and amount_base_units = ${BigInt(payment.amountBaseUnits)}`
         return rows.length === 1 && rows[0]?.['reason'] === (end === 'CANCELED' ? 'LATE' : null)
       },
-      { what: 'the transfer is attributed or late' },
+      // With nobody waiting the indexer rests between looks.
+      { what: 'the transfer is attributed or late', timeoutMs: 30_000 },
     )
   }
 })
