@@ -9,6 +9,7 @@ import { getAsset } from './assets.ts'
 import { buyFromLink, buyFromSession, linkPage, sessionPage } from './buy/page.ts'
 import { homePage } from './home/page.ts'
 import { cancelFromPage, payPage, simulateFromPage } from './pay/page.ts'
+import { cancelFromRenewPage, renewFromPage, renewPage } from './renew/page.ts'
 
 /** Every hosted page. They are no part of the API, and its reference does not list them. */
 export const PAGES: readonly Route[] = [
@@ -20,6 +21,9 @@ export const PAGES: readonly Route[] = [
   buyFromLink,
   sessionPage,
   buyFromSession,
+  renewPage,
+  renewFromPage,
+  cancelFromRenewPage,
   verifyEmailPage,
   verifyEmailFromPage,
   resetPasswordPage,

@@ -76,6 +76,24 @@ test('200 scripts and styles are served from here under names that hold their ha
   assert.equal(other.status, 404)
 })
 
+test('behind a proxy that adds a path, every link of ours begins with it', async () => {
+  const other = await startTestApi({ config: { publicUrl: 'https://pay.example/till' } })
+  try {
+    const store = await seedStore(other.database.db)
+    const link = await createLink(other, store)
+    const bought = await submit(other.url, `/l/${link}`, { option: 'base:usdc' })
+    const path = bought.headers.get('location') ?? ''
+    assert.match(path, /^\/till\/pay\/pay_/)
+    const { text } = await other.call('GET', path.slice('/till'.length))
+    const links = [...text.matchAll(/(?:href|src|action|data-url)="(\/[^"]*)"/g)]
+    assert.ok(links.length >= 6)
+    for (const [, one] of links) assert.match(one ?? '', /^\/till\//)
+    assert.match((await other.call('GET', '/')).text, /href="\/till\/docs"/)
+  } finally {
+    await other.close()
+  }
+})
+
 test('404 an unknown id has a page of ours, which tells nothing of what exists', async () => {
   const texts = new Set<string>()
   for (const [path, prefix] of [

@@ -114,6 +114,22 @@ export const en = {
     simulate: 'Simulate the payment',
   },
 
+  renew: {
+    title: (seller: string) => `Your subscription at ${seller}`,
+    pending: 'It begins with the first payment.',
+    active: (date: string) => `The next payment is due on ${date}. You may pay it early.`,
+    pastDue: (date: string) =>
+      `The payment due on ${date} is missing. Pay it now, and the subscription goes on.`,
+    expired: (seller: string) => `It has ended unpaid. To have it again, subscribe at ${seller}.`,
+    canceled: (seller: string) =>
+      `It was canceled. Nothing is due any more. To have it again, subscribe at ${seller}.`,
+    go: 'Pay the next period',
+    goFirst: 'Pay the first period',
+    cancel: 'Cancel the subscription',
+    cancelSure: 'It ends at once, and nobody writes to you about it again.',
+    cancelGo: 'Yes, cancel it',
+  },
+
   verify: {
     title: 'Verify your e-mail address',
     lead: 'Press the button, and your live keys can take payments.',

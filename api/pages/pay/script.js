@@ -118,15 +118,15 @@ function exchange(page) {
 }
 
 function exchangePart(old, part) {
-  // The heading stays and gets its new words: a screen reader announces a change, not a new element.
-  const heading = old.querySelector('h1')
-  const nextHeading = part.querySelector('h1')
+  // The heading's frame stays and gets new words: a screen reader announces a change, not a new element.
+  const frame = old.querySelector('[data-heading]')
+  const nextFrame = part.querySelector('[data-heading]')
   const hadFocus = old.contains(document.activeElement)
-  if (heading && nextHeading) {
-    if (heading.textContent !== nextHeading.textContent) {
-      heading.replaceChildren(...nextHeading.childNodes)
+  if (frame && nextFrame) {
+    if (frame.textContent !== nextFrame.textContent) {
+      frame.replaceChildren(...nextFrame.childNodes)
     }
-    nextHeading.replaceWith(heading)
+    nextFrame.replaceWith(frame)
   }
   old.replaceChildren(...part.childNodes)
   if (hadFocus) focusOn(payment.querySelector('h1'))

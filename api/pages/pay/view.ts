@@ -53,7 +53,7 @@ function statusPart(facts: PayFacts, texts: Texts): Html {
   const { state, payment, row, due, token } = facts
   const { pay } = texts
   return html`<div class="status" data-state="${state}">
-<h1 role="status">${pay.status[state]}</h1>
+<div role="status" data-heading><h1>${pay.status[state]}</h1></div>
 ${state === 'PENDING' && timeLeft(facts, texts)}
 </div>
 ${stepsOf(facts, texts)}
