@@ -1,5 +1,10 @@
 import { settleError } from '../../answer.ts'
-import { cancelRenewal, checkOutRenewal, findRenewal, renewalOptions } from '../../checkout/renewal.ts'
+import {
+  cancelRenewal,
+  checkOutRenewal,
+  findRenewal,
+  renewalOptions,
+} from '../../checkout/renewal.ts'
 import type { RenewalRow } from '../../checkout/renewal-queries.ts'
 import type { ApiDeps } from '../../deps.ts'
 import { readForm } from '../form.ts'
@@ -29,7 +34,8 @@ export const renewFromPage = page({
     const options = optionsOf(deps, row)
     const option = options.find(({ value }) => value === form.text('option'))
     // One that has ended meanwhile has no options; its page says that it has.
-    if (option === undefined) return renewView(row, options, { texts, base, token, isMistaken: true })
+    if (option === undefined)
+      return renewView(row, options, { texts, base, token, isMistaken: true })
     const caller = { clientIp: call.clientIp(), headers }
     try {
       const payment = await checkOutRenewal(deps, token, option, caller)
