@@ -13,6 +13,8 @@ export type ReadOptions = {
   timeoutMs?: number
   /** Providers not to ask, by their number. With all of them excluded the call is refused as `lagging`. */
   except?: ReadonlySet<number>
+  /** Only a provider that is well is asked, and nothing is waited for: for what can be done another way. */
+  isWellOnly?: boolean
 }
 
 export type RpcHealth = {
@@ -114,13 +116,13 @@ export function createRpc({ urls, pingCall, log, verify }: RpcOptions): Rpc {
   }
   const batch = async (
     calls: readonly RpcCall[],
-    { timeoutMs = CALL_TIMEOUT_MS, except = new Set() }: ReadOptions = {},
+    { timeoutMs = CALL_TIMEOUT_MS, except = new Set(), isWellOnly = false }: ReadOptions = {},
   ): Promise<Reading> => {
     let failure: unknown = new RpcError('lagging', 'no other provider to ask')
     const asked = new Set(except)
     while (asked.size < providers.length) {
       if (stopped.signal.aborted) throw new RpcError('stopped', 'stopped')
-      const index = await choose(providers, asked, stopped.signal)
+      const index = await choose(providers, asked, { signal: stopped.signal, isWellOnly })
       const provider = providers[index]
       if (!provider) throw failure
       asked.add(index)
@@ -195,7 +197,7 @@ function noteFailure(provider: Provider, error: unknown): void {
 async function choose(
   providers: readonly Provider[],
   asked: ReadonlySet<number>,
-  signal: AbortSignal,
+  { signal, isWellOnly }: { signal: AbortSignal; isWellOnly: boolean },
 ): Promise<number> {
   const now = performance.now()
   const left = providers.map((_, index) => index).filter((index) => !asked.has(index))
@@ -207,6 +209,7 @@ async function choose(
   }
   const well = left.find((index) => restMs(index, PAUSE) <= 0)
   if (well !== undefined) return well
+  if (isWellOnly) throw new RpcError('lagging', 'no other provider is well')
   const soonest = left
     .map((index) => ({ index, ms: restMs(index, PAUSE_ALONE) }))
     .sort((a, b) => a.ms - b.ms)[0]

@@ -76,7 +76,7 @@ export function createAuditor(reader: Reader, readers: Readers, log: Log): Audit
       return { transfers, lastHash: last.hash, method }
     } catch (error) {
       if (isStopped(error)) throw error
-      log.warn('no other provider can read blocks a second time', { from, to, error })
+      log.debug('no other provider can read blocks a second time', { from, to, error })
       return undefined
     }
   }
@@ -117,7 +117,7 @@ async function readWhole(
   const transfers: Observation[] = []
   for (let start = from; ; ) {
     const part = await span.read(start, to, (first, last) =>
-      retrying(() => readRange(reader, first, last, { except })),
+      retrying(() => readRange(reader, first, last, { except, isWellOnly: except.size > 0 })),
     )
     transfers.push(...part.transfers)
     if (part.last.number >= to) return { ...part, transfers }

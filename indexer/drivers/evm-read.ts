@@ -1,5 +1,5 @@
 import type { Deployment } from '#shared/networks/registry.ts'
-import { type Answer, type ReadOptions, type Rpc, unwrap } from '../rpc.ts'
+import { type Answer, CALL_TIMEOUT_MS, type ReadOptions, type Rpc, unwrap } from '../rpc.ts'
 import { RpcError } from '../rpc-error.ts'
 import type { RpcCall } from '../socket.ts'
 import type { BlockRef, BlockWithTransfers, Observation, RangeWithTransfers } from './driver.ts'
@@ -28,8 +28,9 @@ const ATTEMPTS_MAX = 3
 const DOUBTS = new Set(['inconsistent', 'lagging', 'malformed', 'unable'])
 /** Headers asked for in one batch. */
 const HEADERS_PER_BATCH = 50
-/** Milliseconds for a range of logs: the slowest call there is. */
+/** Milliseconds for a range of logs, the slowest call there is; short ranges are answered as soon as any call. */
 export const RANGE_TIMEOUT_MS = 15_000
+const SHORT_RANGE_BLOCKS = 64
 
 export function createReader(rpc: Rpc, { tokens }: Deployment): Reader {
   const addresses = Object.values(tokens).map(({ contract }) => contract)
@@ -96,7 +97,8 @@ export async function readRange(
   const range = { ...filter, fromBlock: toHex(from), toBlock: toHex(to) }
   const query = { method: 'eth_getLogs', params: [range] }
   const calls = [headerCall(to), query, ...(from === to ? [] : [headerCall(from)])]
-  const { answers, provider } = await rpc.batch(calls, { timeoutMs: RANGE_TIMEOUT_MS, ...options })
+  const timeoutMs = to - from < SHORT_RANGE_BLOCKS ? CALL_TIMEOUT_MS : RANGE_TIMEOUT_MS
+  const { answers, provider } = await rpc.batch(calls, { timeoutMs, ...options })
   const host = rpc.hostOf(provider)
   const judge = () => {
     const header = readLast(answers[0], to, host)

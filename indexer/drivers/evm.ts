@@ -16,11 +16,11 @@ import { type Bell, openBell, PING_CALL } from './evm-wake.ts'
 
 /** Times a block is read, header and logs: it may leave the chain in between, or a provider fail to know it. */
 const READS_MAX = 3
-/** A head older than this many blocks, and at least this many milliseconds, makes the driver ask another provider. */
-const STALE_BLOCKS = 20
-const STALE_MS_MIN = 60_000
-/** Milliseconds between two such comparisons. */
-const COMPARE_EVERY_MS = 30_000
+/** A head that stood still for this many blocks, and at least this many milliseconds, makes the driver ask another provider. */
+const STALE_BLOCKS = 4
+const STALE_MS_MIN = 5_000
+/** Milliseconds between two such comparisons, unless the head fell back: then one follows at once. */
+const COMPARE_EVERY_MS = 10_000
 
 /**
  * Follows an EVM chain over JSON-RPC. Truth comes from headers, and from logs asked for by block hash or together with
@@ -105,6 +105,9 @@ function createNewest({ deployment, nowMs }: DriverDeps, reader: Reader) {
   let number = 0
   let seenHash: unknown
   let seenAtMs: number | undefined
+  /** The head that was last read, unlike those the socket told of, and since when it is. */
+  let readHash: unknown
+  let readAtMs = 0
   let comparedAtMs = Number.NEGATIVE_INFINITY
 
   const see = (hash: unknown) => {
@@ -115,9 +118,8 @@ function createNewest({ deployment, nowMs }: DriverDeps, reader: Reader) {
   /** Another provider's head, when it is ahead of a stale one. */
   const compare = async (head: BlockRef, provider: number): Promise<BlockRef> => {
     comparedAtMs = nowMs()
-    const { block } = await readBlock(reader, 'latest', { except: new Set([provider]) }).catch(
-      () => ({ block: undefined }),
-    )
+    const others = { except: new Set([provider]), isWellOnly: true }
+    const { block } = await readBlock(reader, 'latest', others).catch(() => ({ block: undefined }))
     if (!block || block.number <= head.number) return head
     const host = rpc.hostOf(provider)
     rpc.distrust(provider, new RpcError('lagging', `${host}: stands still at ${head.number}`))
@@ -141,8 +143,11 @@ function createNewest({ deployment, nowMs }: DriverDeps, reader: Reader) {
         throw new RpcError('lagging', `${rpc.hostOf(reading.provider)}: has no block at all`)
       })
       const now = nowMs()
-      const isStale = now - block.timeMs > staleMs && now - comparedAtMs > COMPARE_EVERY_MS
-      const head = isStale && rpc.providerCount > 1 ? await compare(block, provider) : block
+      if (block.hash !== readHash) readAtMs = now
+      readHash = block.hash
+      const isOld = now - readAtMs > staleMs || now - block.timeMs > staleMs
+      const isDoubtful = block.number < number || (isOld && now - comparedAtMs > COMPARE_EVERY_MS)
+      const head = isDoubtful && rpc.providerCount > 1 ? await compare(block, provider) : block
       see(head.hash)
       remembered = head
       number = head.number
