@@ -3,6 +3,7 @@ import { ERRORS } from '#shared/errors.ts'
 import { AccountObject } from '../accounts/model.ts'
 import { PaymentLinkObject, PriceObject, ProductObject } from '../catalog/model.ts'
 import { CheckoutInfoObject } from '../checkout/model.ts'
+import { RenewalObject } from '../checkout/renewal-model.ts'
 import {
   PaymentEventData,
   ReminderEventData,
@@ -55,6 +56,7 @@ export const COMPONENTS: Readonly<Record<string, TSchema>> = {
   Price: PriceObject,
   Product: ProductObject,
   ReminderEventData,
+  Renewal: RenewalObject,
   Session: SessionObject,
   Store: StoreObject,
   StorePayment: StorePaymentObject,

@@ -155,6 +155,7 @@ export const FIELDS: Readonly<Record<string, readonly [meaning: string, example?
   ],
   priceId: ['The price’s id.', 'price_01k2m4x8y0q3z5w7v9t1r6p8n2'],
   productId: ['The product’s id.', 'prod_01k2m4x8y0q3z5w7v9t1r6p8n2'],
+  productName: ['What is sold.', 'Coffee every month'],
   publishableKey: ['The store’s publishable key; safe to expose.', 'pk_test_4f1c9a'],
   reason: ['Why a transfer belongs to nobody.', 'LATE'],
   receivedAmount: ['What came, in exact token decimals.', '10.501234'],
