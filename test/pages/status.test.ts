@@ -84,6 +84,17 @@ test('DETECTED links to the network’s explorer and shows its confirmations', a
   assert.match(text, /<progress max="12" value="1" aria-label="1 of 12 confirmations">/)
 })
 
+test('amounts are grouped for the eye, and exact for the copy', async () => {
+  const { paymentId, payTo } = await createPayment()
+  await api.database.db`
+    update payments set amount_cents = 99999999, amount_base_units = 999999990000120
+    where payment_id = ${paymentId}`
+  const text = await readPage(paymentId)
+  assert.ok(text.includes('$999,999.99'))
+  assert.match(text, /id="amount"[^>]*>999999990\.00012</)
+  assert.match(text, new RegExp(`id="address"[^>]*>${payTo}<`))
+})
+
 test('a live payment has no button that simulates, and no word of test mode', async () => {
   const { paymentId } = await createPayment()
   assert.match(await readPage(paymentId), /Test mode.*Simulate/s)

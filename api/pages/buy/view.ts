@@ -47,7 +47,7 @@ export function buyView(
     main: html`<article class="card buy">
 ${resume(row, shown)}
 <header class="offer"><h1 dir="auto">${row.productName ?? title}</h1>
-<p class="price"><strong>$${centsToDecimal(terms.amountCents)}</strong>
+<p class="price"><strong>${texts.usd(centsToDecimal(terms.amountCents))}</strong>
 ${terms.everyInterval !== null && html`<span>${texts.each[terms.everyInterval](terms.everyCount)}</span>`}</p>
 ${row.description !== null && html`<p class="description" dir="auto">${row.description}</p>`}</header>
 ${options.length === 0 ? html`<p class="alert">${texts.buy.noOptions}</p>` : form(terms, options, shown)}

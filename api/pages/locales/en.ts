@@ -8,6 +8,8 @@ export const en = {
 
   testMode: 'Test mode: no real money moves here.',
   poweredBy: 'Payments go straight to the seller’s own wallet.',
+  /** A decimal of US dollars, such as `1234.50`. */
+  usd: (amount: string) => `$${amount.replace(/\B(?=(\d{3})+\.)/g, ',')}`,
   each: {
     DAY: (count: number) => (count === 1 ? 'every day' : `every ${count} days`),
     WEEK: (count: number) => (count === 1 ? 'every week' : `every ${count} weeks`),
@@ -46,7 +48,6 @@ export const en = {
   },
 
   pay: {
-    title: (amount: string, seller: string) => `Pay ${amount} to ${seller}`,
     status: {
       PENDING: 'Waiting for your payment',
       DETECTED: 'Payment seen',
@@ -102,8 +103,6 @@ export const en = {
     network: 'Network',
     transaction: 'Transaction',
     explorer: 'Look it up in the explorer',
-    received: 'Received',
-    item: 'For',
     otherWay: 'Pay another way',
     again: 'Try again',
     cancel: 'Cancel this payment',

@@ -57,7 +57,7 @@ function statusPart(facts: PayFacts, texts: Texts): Html {
 ${state === 'PENDING' && timeLeft(facts, texts)}
 </div>
 ${stepsOf(facts, texts)}
-<p class="price"><span class="usd">$${payment.amount}</span>
+<p class="price"><span class="usd">${texts.usd(payment.amount)}</span>
 ${row.productName !== null && html`<span class="item" dir="auto">${row.productName}</span>`}
 ${row.everyInterval !== null && html`<span class="muted">${texts.each[row.everyInterval](row.everyCount ?? 1)}</span>`}
 ${state !== 'PENDING' && html`<span class="muted">${due} ${token}</span>`}</p>
