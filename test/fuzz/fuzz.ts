@@ -1,0 +1,172 @@
+import assert from 'node:assert/strict'
+import { Kind, type TSchema } from '@sinclair/typebox'
+import type { Endpoint } from '../../api/endpoint.ts'
+import { ENDPOINTS } from '../../api/endpoints.ts'
+import type { TestApi } from '../support/api.ts'
+import { assertAnswerDescribed } from '../support/described.ts'
+import { SEED_OBJECT } from '../support/objects.ts'
+import { type SeededStore, seedStore } from '../support/seed.ts'
+import {
+  createRandom,
+  HOSTILE_BODIES,
+  HOSTILE_HEADERS,
+  HOSTILE_QUERIES,
+  HOSTILE_SEGMENTS,
+  HOSTILE_VALUES,
+  pick,
+  type Random,
+} from './hostile.ts'
+import { rawRequest } from './raw.ts'
+
+export type FuzzOptions = { seed: number; requestCountMax: number; timeMsMax: number }
+
+/** How many requests got which status. */
+export type FuzzReport = { requestCount: number; statuses: Record<string, number> }
+
+type Attempt = {
+  method: string
+  path: string
+  headers: Record<string, string>
+  body: string | undefined
+}
+
+/** What names of fields and of path parameters usually hold, so that requests get further than the first check. */
+type Known = Record<string, string>
+
+/**
+ * Sends requests made from the endpoints' own schemas, with one or more things about each made hostile. Throws on the
+ * first that is answered a 5xx, an error of another shape than ours, or anything the OpenAPI document does not describe;
+ * the message holds what to send to see it again.
+ */
+export async function fuzz(api: TestApi, options: FuzzOptions): Promise<FuzzReport> {
+  const random = createRandom(options.seed)
+  const seller = await seedStore(api.database.db, { webhookUrl: 'https://93.184.216.34/hook' })
+  const known = await seedKnown(api, seller)
+  const report: FuzzReport = { requestCount: 0, statuses: {} }
+  const endsAt = performance.now() + options.timeMsMax
+  while (report.requestCount < options.requestCountMax && performance.now() < endsAt) {
+    const endpoint = ENDPOINTS[report.requestCount % ENDPOINTS.length] as Endpoint
+    const attempt = makeAttempt(random, endpoint, known, seller)
+    const status = await send(api, attempt, options.seed)
+    report.requestCount += 1
+    report.statuses[status] = (report.statuses[status] ?? 0) + 1
+  }
+  return report
+}
+
+async function seedKnown(api: TestApi, seller: SeededStore): Promise<Known> {
+  const make = (kind: keyof typeof SEED_OBJECT) => SEED_OBJECT[kind](api, seller, 'test')
+  const paymentId = await make('pay')
+  return {
+    ...{ network: 'base', token: 'usdc', id: paymentId, paymentId },
+    storeId: seller.store.storeId,
+    publishableKey: seller.keys.test.publishable,
+    priceId: await make('price'),
+    productId: await make('prod'),
+    paymentLinkId: await make('plink'),
+    sessionId: await make('cs'),
+    subscriptionId: await make('sub'),
+    transferId: await make('trf'),
+    deliveryId: await make('dlv'),
+    walletId: await make('wal'),
+    host: 'shop.example',
+    url: 'https://93.184.216.34/hook',
+    address: `0x${'2'.repeat(40)}`,
+    email: seller.account.email,
+    from: '2026-01-01T00:00:00Z',
+    to: '2027-01-01T00:00:00Z',
+  }
+}
+
+function makeAttempt(
+  random: Random,
+  endpoint: Endpoint,
+  known: Known,
+  seller: SeededStore,
+): Attempt {
+  const headers: Record<string, string> = { Origin: 'https://shop.example' }
+  if (endpoint.auth === 'seller' || endpoint.auth === 'store') {
+    headers['Authorization'] = `Bearer ${seller.keys.test.secret}`
+  }
+  let path = endpoint.path.replace(/:([A-Za-z]+)/g, (_, name: string) =>
+    random() < 0.2 ? pick(random, HOSTILE_SEGMENTS) : (known[name] ?? 'key_unknown'),
+  )
+  if (random() < 0.3) path += `?${pick(random, HOSTILE_QUERIES)}`
+  if (random() < 0.15) Object.assign(headers, pick(random, HOSTILE_HEADERS))
+  let body: string | undefined
+  if (endpoint.body !== undefined || random() < 0.05) {
+    const [text, type] =
+      endpoint.body === undefined || random() < 0.15
+        ? pick(random, HOSTILE_BODIES)
+        : ([sample(random, endpoint.body, '', known), 'application/json'] as const)
+    body = text
+    if (type !== '') headers['Content-Type'] = type
+  }
+  const isBodiless = endpoint.method === 'GET' || endpoint.method === 'DELETE'
+  return { method: endpoint.method, path, headers, body: isBodiless ? undefined : body }
+}
+
+/** JSON of a schema, with hostile values and unknown fields here and there. */
+function sample(random: Random, schema: TSchema, name: string, known: Known): string {
+  if (random() < 0.12) return pick(random, HOSTILE_VALUES)
+  if (known[name] !== undefined) return JSON.stringify(known[name])
+  switch (schema[Kind]) {
+    case 'Object':
+      return sampleObject(random, schema, known)
+    case 'Record':
+      return '{"orderId":"1042"}'
+    case 'Array':
+      return `[${sample(random, schema['items'], '', known)}]`
+    case 'Union':
+      return sample(random, pick(random, schema['anyOf']), '', known)
+    case 'Literal':
+      return JSON.stringify(schema['const'])
+    case 'Null':
+      return 'null'
+    case 'Boolean':
+      return String(random() < 0.5)
+    case 'Integer': {
+      const { minimum = 0, maximum = 1_000 } = schema
+      return String(minimum + Math.floor(random() * Math.min(1_000, maximum - minimum)))
+    }
+    default:
+      return JSON.stringify(name === 'password' ? 'correct horse battery' : 'text')
+  }
+}
+
+function sampleObject(random: Random, schema: TSchema, known: Known): string {
+  const properties: [string, TSchema][] = Object.entries(schema['properties'])
+  const required: string[] = schema['required'] ?? []
+  const fields = properties
+    .filter(([name]) => random() < (required.includes(name) ? 0.97 : 0.4))
+    .map(([name, one]) => `${JSON.stringify(name)}:${sample(random, one, name, known)}`)
+  if (random() < 0.08) fields.push(`"unknown":${pick(random, HOSTILE_VALUES)}`)
+  return `{${fields.join(',')}}`
+}
+
+async function send(api: TestApi, attempt: Attempt, seed: number): Promise<number> {
+  const answer = await rawRequest(api.url, attempt)
+  const told = `seed ${seed}: ${JSON.stringify({ ...attempt, body: attempt.body?.slice(0, 2_000) })}`
+  assert.ok(answer.status < 500, `${told} was answered ${answer.status} ${answer.text}`)
+  if (answer.status >= 400) {
+    const isPage = answer.headers.get('content-type')?.startsWith('text/html') === true
+    if (!isPage) {
+      const { code, requestId, message } = answer.body?.error ?? {}
+      assert.equal(typeof code, 'string', `${told} was answered ${answer.status} ${answer.text}`)
+      assert.equal(typeof message, 'string', told)
+      assert.match(String(requestId), /^req_[0-9a-z]+$/, told)
+    }
+    assert.match(answer.headers.get('x-request-id') ?? '', /^req_[0-9a-z]+$/, told)
+  }
+  try {
+    if (isPlainPath(attempt.path)) assertAnswerDescribed(attempt.method, attempt.path, answer)
+  } catch (error) {
+    throw new Error(told, { cause: error })
+  }
+  return answer.status
+}
+
+/** Whether the path means the endpoint that it was made from, whoever reads it. */
+function isPlainPath(path: string): boolean {
+  return !/(^|\/)(\.|%2e)+(\/|$)|%2f/i.test(path.split('?')[0] ?? '')
+}
