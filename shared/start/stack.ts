@@ -18,6 +18,7 @@ import {
   prepareTokens,
 } from '#shared/start/local-chain.ts'
 import { type Lock, lockDirectory } from '#shared/start/lock.ts'
+import { watchMails } from '#shared/start/mail-watch.ts'
 import { choosePort } from '#shared/start/ports.ts'
 import { startPostgres } from '#shared/start/postgres.ts'
 import { keepEncryptionKey, writePrivate } from '#shared/start/private-files.ts'
@@ -269,6 +270,11 @@ async function startProcesses(context: Context, given: ForProcesses): Promise<vo
   // One variable, two processes on this machine: the second takes the next port.
   const metrics = (after: number) =>
     config.metricsPort ? { METRICS_PORT: String(config.metricsPort + after) } : {}
+  const mailDirectory = join(context.directory, 'mail')
+  if (config.smtpUrl === undefined) {
+    const show = (line: string) => screen.line(`  ${line}`)
+    await context.keep({ name: 'mail', start: () => watchMails(mailDirectory, show) })
+  }
   await Promise.all([
     keepProcess(context, 'api', { script: '../../api/main.ts', env: common }),
     keepProcess(context, 'indexer', {
@@ -277,6 +283,7 @@ async function startProcesses(context: Context, given: ForProcesses): Promise<vo
     }),
     keepProcess(context, 'dispatcher', {
       script: '../../dispatcher/main.ts',
+      args: ['--mail-directory', mailDirectory],
       env: { ...common, ...metrics(1) },
     }),
   ])
