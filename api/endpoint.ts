@@ -4,6 +4,7 @@ import { type AuthContext, type AuthStyle, authenticate, takeBodyMode } from './
 import { readJson } from './body.ts'
 import { clientIp } from './client-ip.ts'
 import type { ApiDeps } from './deps.ts'
+import { runOnce } from './idempotency.ts'
 import { compileQuery, compileSchema, type QuerySchema } from './schema.ts'
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
@@ -55,7 +56,7 @@ export type EndpointFacts = {
 }
 
 /** Whether an `Idempotency-Key` is good for it: POSTs that a seller's server makes (contract section 1). */
-export function isReplayable({ method, auth }: EndpointFacts): boolean {
+export function isReplayable({ method, auth }: Pick<EndpointFacts, 'method' | 'auth'>): boolean {
   return method === 'POST' && (auth === 'seller' || auth === 'store')
 }
 
@@ -121,8 +122,10 @@ export function endpoint<
         : undefined
       const queryValue = readQuery?.(arrival.query)
       let bodyValue: unknown
+      let sent = ''
       if (checkBody !== undefined) {
         const json = await readJson(request)
+        sent = JSON.stringify(json) ?? ''
         if (caller !== undefined) takeBodyMode(caller, json)
         const isAbsent = json === undefined && isBodyOptional
         bodyValue = isAbsent ? undefined : checkBody(json)
@@ -132,7 +135,11 @@ export function endpoint<
         ...{ request, params, headers, caller, query: queryValue, body: bodyValue },
         clientIp: () => addressOf(deps, arrival),
       } as unknown as Call<P, A, S>
-      return definition.handle(deps, call)
+      const key = isReplayable({ method, auth }) ? request.headers.get('idempotency-key') : null
+      if (caller === undefined || key === null) return definition.handle(deps, call)
+      const asked = [method, new URL(request.url).pathname, arrival.query, sent].join('\n')
+      const repeatable = { caller, key, asked, headers }
+      return runOnce(deps, repeatable, () => definition.handle(deps, call))
     },
   }
 }
