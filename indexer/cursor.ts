@@ -303,3 +303,26 @@ export async function readHeldAddresses(
     limit ${limit}`
   return rows.map((row) => row.address)
 }
+
+/** How deployments stand, for the numbers of a process. */
+export type ProgressRow = {
+  deployment: string
+  behind: number
+  unaudited: number
+  blocksPerSecond: number | null
+  disagreementCount: number
+  heldCount: number
+  isHalted: boolean
+}
+
+export async function readProgress(db: Db, deployments: readonly string[]): Promise<ProgressRow[]> {
+  return db<ProgressRow[]>`
+    select d.deployment,
+      coalesce(greatest(0, d.head_number - d.block_number), 0) as behind,
+      coalesce(greatest(0, d.block_number - d.audited_number), 0) as unaudited,
+      d.blocks_per_second, d.disagreement_count,
+      (select count(*) from transfers t where t.deployment = d.deployment and t.is_held) as held_count,
+      d.halted_reason is not null as is_halted
+    from deployments d
+    where d.deployment = any (${[...deployments]})`
+}

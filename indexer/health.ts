@@ -4,6 +4,7 @@ import type { Log } from '#shared/log.ts'
 import { METRICS_CONTENT_TYPE, type Metrics } from '#shared/metrics.ts'
 import { type RunningServer, serve } from '#shared/runtime.ts'
 import { stalledAfterMs } from '#shared/stalled.ts'
+import { type ProgressRow, readProgress } from './cursor.ts'
 import type { Followed } from './indexer.ts'
 
 type HealthDeps = {
@@ -56,48 +57,91 @@ async function answerReadiness(deps: HealthDeps): Promise<Response> {
   return Response.json({ status: networks.length === 0 ? 'OK' : 'DEGRADED', stalled: networks })
 }
 
-function isStalled({ nowMs }: HealthDeps, { driver, deployment, run }: Followed): boolean {
-  if (!run.isLeading()) return false
-  const { lastHeadAtMs } = driver.health()
-  return (
-    lastHeadAtMs === undefined || nowMs() - lastHeadAtMs > stalledAfterMs(deployment.blockTimeMs)
-  )
+/** A standby has nothing to see. Everybody else should have seen a new head by now, or does not reach any node. */
+function isStalled({ nowMs }: HealthDeps, one: Followed): boolean {
+  if (one.run.isStandingBy()) return false
+  const lastHeadAtMs = one.driver.health().lastHeadAtMs ?? one.startedAtMs
+  return nowMs() - lastHeadAtMs > stalledAfterMs(one.deployment.blockTimeMs)
 }
 
 /** Keeps the numbers of every followed deployment up to date. */
 export function createWatch(deps: HealthDeps): { stop(): void } {
-  const { metrics } = deps
-  const gauges = {
-    leading: metrics.gauge('indexer_leading', 'Whether this process leads the deployment.'),
-    stalled: metrics.gauge('indexer_stalled', 'Whether the chain shows no new head.'),
-    behind: metrics.gauge('indexer_blocks_behind', 'Blocks between the cursor and the head.'),
-    unaudited: metrics.gauge('indexer_blocks_unaudited', 'Blocks not read a second time yet.'),
-    calls: metrics.gauge('indexer_rpc_calls', 'JSON-RPC calls since the process started.'),
-    errors: metrics.gauge('indexer_rpc_errors', 'JSON-RPC calls that failed.'),
-    socket: metrics.gauge('indexer_socket_alive', 'Whether the websocket is alive.'),
-  }
+  const noteProcess = createProcessGauges(deps)
+  const noteProgress = createProgressGauges(deps.metrics)
   const refresh = async () => {
-    for (const one of deps.followed.values()) {
-      const labels = { deployment: one.deployment.deployment }
-      const health = one.driver.health()
-      gauges.leading.set(Number(one.run.isLeading()), labels)
-      gauges.stalled.set(Number(isStalled(deps, one)), labels)
-      gauges.calls.set(health.callCount, labels)
-      gauges.errors.set(health.errorCount, labels)
-      gauges.socket.set(Number(health.socketAlive), labels)
-    }
-    const rows = await deps.db<{ deployment: string; behind: number; unaudited: number }[]>`
-      select deployment, greatest(0, head_number - block_number) as behind,
-        greatest(0, block_number - audited_number) as unaudited
-      from deployments
-      where deployment = any (${[...deps.followed.keys()]}) and block_number is not null`
-    for (const { deployment, behind, unaudited } of rows) {
-      gauges.behind.set(behind, { deployment })
-      gauges.unaudited.set(unaudited, { deployment })
-    }
+    for (const one of deps.followed.values()) noteProcess(one)
+    for (const row of await readProgress(deps.db, [...deps.followed.keys()])) noteProgress(row)
   }
   const timer = setInterval(() => {
     refresh().catch((error) => deps.log.debug('numbers could not be refreshed', { error }))
   }, WATCH_EVERY_MS)
   return { stop: () => clearInterval(timer) }
+}
+
+/** What this process knows by itself. */
+function createProcessGauges(deps: HealthDeps): (one: Followed) => void {
+  const { metrics } = deps
+  const leading = metrics.gauge('indexer_leading', 'Whether this process leads the deployment.')
+  const stalled = metrics.gauge(
+    'indexer_stalled',
+    'Whether this process sees no new head, or no node at all.',
+  )
+  const calls = metrics.gauge(
+    'indexer_rpc_calls',
+    'JSON-RPC calls since the process started, by the provider’s place in the list.',
+  )
+  const errors = metrics.gauge(
+    'indexer_rpc_errors',
+    'JSON-RPC calls that failed, by the provider’s place in the list.',
+  )
+  const socket = metrics.gauge('indexer_socket_alive', 'Whether the websocket is alive.')
+  return (one) => {
+    const { deployment } = one.deployment
+    const health = one.driver.health()
+    leading.set(Number(one.run.isLeading()), { deployment })
+    stalled.set(Number(isStalled(deps, one)), { deployment })
+    socket.set(Number(health.socketAlive), { deployment })
+    for (const [index, counts] of (health.providers ?? [health]).entries()) {
+      const provider = String(index + 1)
+      calls.set(counts.callCount, { deployment, provider })
+      errors.set(counts.errorCount, { deployment, provider })
+    }
+  }
+}
+
+/** What the database knows of a deployment, whoever leads it. */
+function createProgressGauges(metrics: Metrics): (row: ProgressRow) => void {
+  const behind = metrics.gauge('indexer_blocks_behind', 'Blocks between the cursor and the head.')
+  const rate = metrics.gauge(
+    'indexer_catch_up_blocks_per_second',
+    'Blocks read per second while far behind; 0 at the tip.',
+  )
+  const eta = metrics.gauge(
+    'indexer_catch_up_seconds_left',
+    'Seconds until the tip at that rate; 0 at the tip.',
+  )
+  const unaudited = metrics.gauge('indexer_blocks_unaudited', 'Blocks not read a second time yet.')
+  const disagreements = metrics.gauge(
+    'indexer_disagreements',
+    'Alarm: transfers and blocks two readings differed about, ever.',
+  )
+  const held = metrics.gauge(
+    'indexer_held_transfers',
+    'Alarm: transfers that do not count because two readings differ about them.',
+  )
+  const halted = metrics.gauge(
+    'indexer_halted',
+    'Alarm: whether the deployment stays off because its node is not what it should be.',
+  )
+  return (row) => {
+    const { deployment } = row
+    const perSecond = row.blocksPerSecond ?? 0
+    behind.set(row.behind, { deployment })
+    rate.set(perSecond, { deployment })
+    eta.set(perSecond > 0 ? Math.ceil(row.behind / perSecond) : 0, { deployment })
+    unaudited.set(row.unaudited, { deployment })
+    disagreements.set(row.disagreementCount, { deployment })
+    held.set(row.heldCount, { deployment })
+    halted.set(Number(row.isHalted), { deployment })
+  }
 }

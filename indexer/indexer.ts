@@ -25,7 +25,14 @@ export type IndexerDeps = {
   nowMs(): number
 }
 
-export type Followed = { deployment: Deployment; run: Run; driver: Driver; doorbell: Doorbell }
+export type Followed = {
+  deployment: Deployment
+  run: Run
+  driver: Driver
+  doorbell: Doorbell
+  /** When this process began to follow it, by its clock. */
+  startedAtMs: number
+}
 
 export type Indexer = {
   /**
@@ -88,5 +95,5 @@ function follow(deps: IndexerDeps, deployment: Deployment, leader: string): Foll
   const subscriptions = { publicUrl, keyring: createKeyring(encryptionKey) }
   const settings = { quarantineHours, subscriptions }
   const run = runDeployment({ db, deployment, driver, doorbell, log, leader, nowMs, settings })
-  return { deployment, run, driver, doorbell }
+  return { deployment, run, driver, doorbell, startedAtMs: nowMs() }
 }

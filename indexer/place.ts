@@ -56,7 +56,7 @@ export async function findPlace(deps: FollowDeps, epoch: number): Promise<Place>
   const row = await readCursor(deps.db, deployment)
   const now = deps.nowMs()
   const begin = (cursor: BlockRef, auditedNumber: number): Place => {
-    return { epoch, cursor, auditedNumber, auditedAtMs: now, rereadAtMs: now, rereadNumber: 0 }
+    return { epoch, cursor, auditedNumber, auditedAtMs: 0, rereadAtMs: now, rereadNumber: 0 }
   }
   if (isStarted(row)) {
     const cursor = { number: row.blockNumber, hash: row.blockHash, parentHash: '', timeMs: 0 }

@@ -22,6 +22,8 @@ export const NetworkObject = Type.Object({
   blockNumber: Type.Union([Type.Integer(), Type.Null()]),
   headNumber: Type.Union([Type.Integer(), Type.Null()]),
   blocksBehind: Type.Union([Type.Integer(), Type.Null()]),
+  /** While it catches up, at its present rate; null at the tip. */
+  secondsToCatchUp: Type.Union([Type.Integer(), Type.Null()]),
 })
 
 export const listNetworks = endpoint({

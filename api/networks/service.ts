@@ -16,6 +16,8 @@ type Progress = {
   deployment: string
   blockNumber: number | null
   headNumber: number | null
+  /** While it catches up. */
+  blocksPerSecond: number | null
   isLed: boolean
   /** Since a new head was seen last; null when none ever was. */
   headAgeMs: number | null
@@ -42,7 +44,9 @@ export async function readFaults(
 }
 
 function describe(one: Deployment, progress: Progress | undefined) {
-  const { blockNumber = null, headNumber = null } = progress ?? {}
+  const { blockNumber = null, headNumber = null, blocksPerSecond = null } = progress ?? {}
+  const blocksBehind =
+    blockNumber === null || headNumber === null ? null : Math.max(0, headNumber - blockNumber)
   return {
     network: one.network,
     name: one.networkName,
@@ -57,8 +61,9 @@ function describe(one: Deployment, progress: Progress | undefined) {
     state: stateOf(one, progress),
     blockNumber,
     headNumber,
-    blocksBehind:
-      blockNumber === null || headNumber === null ? null : Math.max(0, headNumber - blockNumber),
+    blocksBehind,
+    secondsToCatchUp:
+      blocksBehind === null || !blocksPerSecond ? null : Math.ceil(blocksBehind / blocksPerSecond),
   }
 }
 
@@ -73,7 +78,7 @@ function stateOf(one: Deployment, progress: Progress | undefined): NetworkState 
 
 async function readProgress(db: Db): Promise<Map<string, Progress>> {
   const rows = await db<Progress[]>`
-    select deployment, block_number, head_number,
+    select deployment, block_number, head_number, blocks_per_second,
       coalesce(lease_until > service_now(), false) as is_led,
       (extract(epoch from service_now() - head_seen_at) * 1000)::double precision as head_age_ms,
       halted_reason is not null as is_halted

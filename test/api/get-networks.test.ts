@@ -43,6 +43,7 @@ test('200 lists what runs in live mode and everything in test mode, with its fac
     blockNumber: null,
     headNumber: null,
     blocksBehind: null,
+    secondsToCatchUp: null,
   })
 })
 

@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import { after, before, describe, it } from 'node:test'
+import { silentLog } from '#shared/log.ts'
+import { type Indexer, startIndexer } from '../../indexer/indexer.ts'
+import { startTestChain, type TestChain } from '../support/anvil.ts'
+import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { type LyingRpc, startLyingRpc } from '../support/lying-rpc.ts'
+import { allowSlowHooks } from '../support/timeouts.ts'
+import { until } from '../support/until.ts'
+
+allowSlowHooks()
+
+const timeout = 60_000
+/** Milliseconds within which a stalled network has to be seen. */
+const VISIBLE_MS = 30_000
+
+let chain: TestChain
+let node: LyingRpc
+let database: TestDatabase
+let indexer: Indexer
+let base: string
+let aheadMs = 0
+
+const get = async (path: string) => (await fetch(`${base}${path}`)).text()
+const metric = async (name: string, labels: string) => {
+  const line = (await get('/metrics'))
+    .split('\n')
+    .find((one) => one.startsWith(`${name}{${labels}`))
+  return line === undefined ? undefined : Number(line.split(' ').at(-1))
+}
+
+describe('the indexer tells', () => {
+  before(async () => {
+    ;[chain, database] = await Promise.all([startTestChain(), createTestDatabase()])
+    node = await startLyingRpc(chain)
+    const server = createServer().listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const address = server.address()
+    assert.ok(address && typeof address === 'object')
+    server.close()
+    base = `http://127.0.0.1:${address.port}`
+    const rpc = [node.wsUrl, node.httpUrl, chain.httpUrl.replace('127.0.0.1', 'localhost')]
+    indexer = startIndexer({
+      config: {
+        slotQuarantineHours: 24,
+        databaseListenUrl: database.url,
+        metricsPort: address.port,
+        host: '127.0.0.1',
+        publicUrl: 'http://localhost',
+        encryptionKey: new Uint8Array(32),
+      },
+      db: database.db,
+      deployments: [chain.deployments({ rpc }).base],
+      log: silentLog,
+      nowMs: () => Date.now() + aheadMs,
+    })
+    await indexer.ready
+  })
+  after(async () => {
+    await indexer.stop()
+    await Promise.all([node.stop(), chain.stop(), database.drop()])
+  })
+
+  it('that it follows, how far behind it is, and how often each provider was asked', {
+    timeout,
+  }, async () => {
+    const deployment = 'deployment="base:test"'
+    await until(async () => (await metric('indexer_leading', deployment)) === 1, {
+      what: 'the numbers are refreshed',
+      timeoutMs: 15_000,
+    })
+    assert.equal(await metric('indexer_stalled', deployment), 0)
+    assert.equal(await metric('indexer_blocks_behind', deployment), 0)
+    assert.equal(await metric('indexer_disagreements', deployment), 0)
+    assert.equal(await metric('indexer_held_transfers', deployment), 0)
+    assert.equal(await metric('indexer_halted', deployment), 0)
+    assert.ok(Number(await metric('indexer_rpc_calls', `${deployment},provider="1"`)) > 3)
+    assert.ok(Number(await metric('indexer_rpc_calls', `${deployment},provider="2"`)) >= 1)
+    assert.deepEqual(JSON.parse(await get('/readyz')), { status: 'OK', stalled: [] })
+  })
+
+  it('within 30 s that a chain stands still', { timeout }, async () => {
+    await chain.mine()
+    await until(async () => JSON.parse(await get('/readyz')).status === 'OK', { what: 'is well' })
+    aheadMs += VISIBLE_MS
+    const { status, stalled } = JSON.parse(await get('/readyz'))
+    assert.deepEqual({ status, stalled }, { status: 'DEGRADED', stalled: ['base:test'] })
+    await until(async () => (await metric('indexer_stalled', 'deployment="base:test"')) === 1, {
+      what: 'the metric says so',
+      timeoutMs: 10_000,
+    })
+    await chain.mine()
+    await until(async () => JSON.parse(await get('/readyz')).status === 'OK', {
+      what: 'a new block ends it',
+      timeoutMs: 20_000,
+    })
+  })
+})
