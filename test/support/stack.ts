@@ -36,6 +36,8 @@ export type Stack = {
   start(name: ProcessName): Promise<void>
   /** SIGKILL: the process has no chance to tidy up. */
   kill(name: ProcessName): Promise<void>
+  /** Another process beside those that `start` knows; the caller waits for it, and `close` ends it. */
+  spawn(name: ProcessName, args?: readonly string[]): Child
   /** Claims a slot with the store's publishable key. */
   checkout(body?: Record<string, unknown>): Promise<PaymentAnswer>
   read(paymentId: string): Promise<PaymentAnswer>
@@ -81,6 +83,8 @@ export type StackOptions = {
   /** Processes started at once; default all three. */
   processes?: ProcessName[]
   networks?: (chain: TestChain) => object
+  /** What the processes connect to instead of the database itself. */
+  databaseUrl?: (url: string) => Promise<string>
   /** A Solana beside the EVM chain, as `solana:test`. */
   hasSolana?: boolean
 }
@@ -114,7 +118,7 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
   }
   await writeFile(networksFile, JSON.stringify(networks))
   const env = {
-    DATABASE_URL: database.url,
+    DATABASE_URL: (await options.databaseUrl?.(database.url)) ?? database.url,
     NETWORKS_FILE: networksFile,
     ENCRYPTION_KEY: ENCRYPTION_KEY.toString('base64'),
     PORT: String(port),
@@ -124,6 +128,7 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
     ...options.env,
   }
   const children = new Map<ProcessName, Child>()
+  const others: Child[] = []
   const apiUrl = `http://127.0.0.1:${port}`
 
   const start = async (name: ProcessName) => {
@@ -160,6 +165,11 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
     apiUrl,
     start,
     kill,
+    spawn(name, args) {
+      const child = spawnProcess(name, env, args)
+      others.push(child)
+      return child
+    },
     read,
     received,
     async checkout(body = {}) {
@@ -217,7 +227,12 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
       })
     },
     async close() {
-      await Promise.all([...children.values()].map((child) => child.end('SIGTERM')))
+      await Promise.all(
+        [...children.values(), ...others].map(async (child) => {
+          child.signal('SIGCONT')
+          await child.end('SIGTERM')
+        }),
+      )
       await Promise.all([chain.stop(), svm?.stop(), receiver.close(), database.drop()])
       await rm(directory, { recursive: true, force: true })
     },
@@ -299,16 +314,28 @@ function assertGenuine(receiver: Receiver, secret: string): void {
   }
 }
 
-type Child = { output(): string; end(signal: NodeJS.Signals): Promise<void> }
+/** A process of the service. */
+export type Child = {
+  /** The end of what it printed. */
+  output(): string
+  exitCode(): number | null
+  signal(signal: NodeJS.Signals): void
+  /** Sends the signal and waits for the end, SIGKILL being the last resort. */
+  end(signal: NodeJS.Signals): Promise<void>
+}
 
 /** Runs an entrance on the runtime that runs the test. */
-function spawnProcess(name: ProcessName, env: Record<string, string>): Child {
+function spawnProcess(
+  name: ProcessName,
+  env: Record<string, string>,
+  extra: readonly string[] = [],
+): Child {
   const entrance = join(ROOT, name, 'main.ts')
   const isDeno = 'Deno' in globalThis
   // Deno counts a port shared by several processes among what it may still change.
   const flags = ['run', '-A', '--unstable-net', '--node-modules-dir=manual']
   const args = isDeno ? [...flags, entrance] : [entrance]
-  const child: ChildProcess = spawn(process.execPath, args, {
+  const child: ChildProcess = spawn(process.execPath, [...args, ...extra], {
     cwd: ROOT,
     env: { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -321,6 +348,8 @@ function spawnProcess(name: ProcessName, env: Record<string, string>): Child {
   child.stderr?.on('data', keep)
   return {
     output: () => output,
+    exitCode: () => child.exitCode,
+    signal: (signal) => void child.kill(signal),
     async end(signal) {
       if (child.exitCode !== null || child.signalCode !== null) return
       const ended = once(child, 'exit')
