@@ -258,7 +258,7 @@ describe('delivering a webhook', () => {
 })
 
 describe('72 hours', () => {
-  test('after them a failing delivery is dead, and a parked one too', {
+  test('after them a failing delivery is dead, and a parked one too, and their sellers get a mail', {
     timeout: 90_000,
   }, async () => {
     const database = await createTestDatabase()
@@ -297,6 +297,10 @@ describe('72 hours', () => {
       { what: 'the parked delivery is dead', timeoutMs: 20 * SECONDS },
     )
     assert.equal((await readDeliveries(database.db, parked.storeId))[0]?.attemptCount, 1)
+    const mails = await database.db<{ storeId: string }[]>`
+      select body ->> 'storeId' as store_id from requests
+      where kind = 'mail' and body ->> 'template' = 'webhook-dead'`
+    assert.deepEqual(mails.map((row) => row.storeId).sort(), [shop.storeId, parked.storeId].sort())
     await dispatcher.stop()
     await seller.close()
     await database.drop()

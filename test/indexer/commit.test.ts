@@ -256,5 +256,10 @@ test('an amount that nobody awaits lies in the inbox of each store that has the 
     rows.map((row) => row.storeId).sort(),
     [seller.store.storeId, other.store.storeId].sort(),
   )
+  const mails = await database.db`
+    select from requests
+    where kind = 'mail' and body ->> 'template' = 'unmatched-transfer'
+      and body ->> 'storeId' = any (${rows.map((row) => row.storeId)})`
+  assert.ok(mails.length >= 2, 'a mail is asked for, for each')
   await audit(observations)
 })
