@@ -7,6 +7,7 @@ import { serve } from '#shared/runtime.ts'
 import { type App, createApp } from './app.ts'
 import type { ApiConfig, ApiDeps, ApiPorts } from './deps.ts'
 import { ENDPOINTS } from './endpoints.ts'
+import { REFERENCE_PAGES } from './openapi/docs.ts'
 import { PAGES } from './pages/pages.ts'
 import { createPaymentChanges } from './payment-changes.ts'
 import { createRechecks } from './rechecks.ts'
@@ -44,7 +45,7 @@ export function startApi(options: StartOptions): RunningApi {
     ...{ config, log, db: options.db, metrics: createMetrics() },
     nowMs: options.nowMs ?? (() => performance.now()),
   })
-  const app = createApp(deps, [...ENDPOINTS, ...PAGES])
+  const app = createApp(deps, [...ENDPOINTS, ...REFERENCE_PAGES, ...PAGES])
   const server = serve({
     ...{ fetch: app.fetch, hostname: config.host, port: config.port, variable: 'PORT' },
     reusePort,
