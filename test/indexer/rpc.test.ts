@@ -227,6 +227,7 @@ describe('JSON-RPC', () => {
   it('sends user and password of a URL as a header', async () => {
     const seen: (string | null)[] = []
     const server = serve({
+      variable: 'PORT',
       hostname: '127.0.0.1',
       port: 0,
       fetch(request) {

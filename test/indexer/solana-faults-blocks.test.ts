@@ -1,0 +1,3 @@
+import { playFaults } from '../support/solana-faults.ts'
+
+playFaults('blocks')
