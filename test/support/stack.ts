@@ -82,7 +82,7 @@ export type StackOptions = {
   env?: Record<string, string>
   /** Processes started at once; default all three. */
   processes?: ProcessName[]
-  networks?: (chain: TestChain) => object
+  networks?: (chain: TestChain) => object | Promise<object>
   /** What the processes connect to instead of the database itself. */
   databaseUrl?: (url: string) => Promise<string>
   /** A Solana beside the EVM chain, as `solana:test`. */
@@ -113,7 +113,7 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
   const secret = seller.webhookSecret
   const networksFile = join(directory, 'networks.json')
   const networks = {
-    ...(options.networks?.(chain) ?? networksOf(chain, options.confirmations ?? 3)),
+    ...((await options.networks?.(chain)) ?? networksOf(chain, options.confirmations ?? 3)),
     ...(svm ? solanaNetworkOf(svm) : {}),
   }
   await writeFile(networksFile, JSON.stringify(networks))
