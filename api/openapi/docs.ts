@@ -60,7 +60,7 @@ const START_SCRIPT = `SwaggerUIBundle({
   docExpansion: 'list',
   defaultModelsExpandDepth: 0,
   defaultModelExpandDepth: 2,
-  defaultModelRendering: 'model',
+  defaultModelRendering: 'example',
   supportedSubmitMethods: [],
   validatorUrl: null,
   filter: true,

@@ -176,6 +176,7 @@ export const FIELDS: Readonly<Record<string, readonly [meaning: string, example?
   responseBody: ['The first 1,024 bytes of the endpoint’s answer; null without one.', 'ok'],
   responseStatus: ['The HTTP status of the endpoint’s answer; null without one.', 200],
   rule: ['The rule that took or refused the transfer.', 'exact'],
+  secondsToCatchUp: ['Estimated seconds until the chain’s head is reached; null when unknown.', 0],
   secret: ['A webhook signing secret: in plain only in the answer that made it.', 'whsec_…1a2b'],
   secrets: ['The secrets that sign, newest first, masked.'],
   seenAt: ['When the service saw it.', '2026-07-02T15:05:11.000Z'],
@@ -219,7 +220,12 @@ const TIME = 'RFC 3339, UTC'
 export function explainField(name: string, schema: JsonObject): JsonObject {
   const [meaning, example] = FIELDS[name] ?? []
   const own = typeof schema['description'] === 'string' ? schema['description'] : undefined
-  const description = own === undefined || own === meaning ? meaning : describeBoth(meaning, own)
+  // A field of another type than the glossary has in mind is another thing: its own words are enough.
+  const isOther = own !== undefined && example !== undefined && !isPlain(schema, example)
+  const description =
+    own === undefined || own === meaning
+      ? meaning
+      : describeBoth(isOther ? undefined : meaning, own)
   return {
     ...schema,
     ...(description === undefined ? {} : { description }),

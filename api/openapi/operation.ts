@@ -46,7 +46,7 @@ export function toPath(path: string): string {
 export function tagOf(path: string): string {
   if (!path.startsWith('/v1/')) return 'operation'
   if (/^\/v1\/(test\/)?payments\//.test(path)) return 'checkout'
-  const [, , first = '', second, third] = path.split('/')
+  const [, , first = '', second, third] = path.replace('/v1/test/', '/v1/').split('/')
   if (first === 'stores' && second === ':storeId' && third !== undefined) return third
   if (first === 'checkout' && second === 'sessions') return 'sessions'
   return first === 'account' ? 'accounts' : first
