@@ -37,7 +37,7 @@ export async function remindSubscriptions(deps: {
   return { rowCount }
 }
 
-/** One that cannot be moved (its renew token was sealed with a lost key, say) must not hold up the others. */
+/** One that cannot be moved must not hold up the others. */
 async function remindOne(
   { door, log }: { readonly door: DoorSettings; readonly log: Log },
   tx: Tx,

@@ -40,7 +40,12 @@ export type SubscriptionFacts = {
 export function subscriptionEvent(
   subscription: SubscriptionFacts,
   type: SubscriptionEventType,
-  facts: { eventId: string; createdAt: Date; renewUrl: string; daysUntilDue?: number },
+  facts: {
+    eventId: string
+    createdAt: Date
+    renewUrl: string | undefined
+    daysUntilDue?: number
+  },
 ): EventDraft {
   const { subscriptionId, storeId, accountId, mode, buyerEmail, metadata, nextDueAt } = subscription
   const { eventId, createdAt, renewUrl, daysUntilDue } = facts
@@ -56,7 +61,7 @@ export function subscriptionEvent(
       interval: subscription.interval,
       ...(buyerEmail === null ? {} : { buyerEmail }),
       ...(nextDueAt === null ? {} : { nextDueAt: nextDueAt.toISOString() }),
-      renewUrl,
+      ...(renewUrl === undefined ? {} : { renewUrl }),
       ...(metadata === null ? {} : { metadata }),
       ...(daysUntilDue === undefined ? {} : { daysUntilDue }),
     },

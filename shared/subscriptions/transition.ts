@@ -1,4 +1,4 @@
-import type { Keyring } from '#shared/crypto.ts'
+import { DecryptError, type Keyring } from '#shared/crypto.ts'
 import type { Tx } from '#shared/db.ts'
 import { insertEvent, type SubscriptionEventType } from '#shared/events.ts'
 import { requestSubscriptionMail } from '#shared/mail-requests.ts'
@@ -50,17 +50,33 @@ export async function moveSubscription(
   if (isEnded(moved.status)) moved.endedAt = moved.now
   await writeSubscription(tx, moved)
   if (move.event === undefined) return moved
-  const token = openRenewToken(context.keyring, moved.subscriptionId, moved.renewTokenCiphertext)
   const eventId = subscriptionEventId(subscription, move.event, daysUntilDue)
   const days = daysUntilDue === undefined ? {} : { daysUntilDue }
   const event = subscriptionEvent(moved, move.event, {
-    ...{ eventId, createdAt: moved.now, renewUrl: renewUrl(context.publicUrl, token) },
-    ...days,
+    ...{ eventId, createdAt: moved.now, ...days },
+    renewUrl: renewUrlOf(moved, context),
   })
   // A test subscription's clock runs ahead; that of deliveries, which are counted from the row, does not.
   await insertEvent(tx, { ...event, storedAt: moved.serviceNow })
   await requestSubscriptionMail(tx, moved, move.event, { eventId, ...days })
   return moved
+}
+
+/**
+ * The link that events carry; undefined when its token was sealed with a key that this process does not have. Then the
+ * event goes without it: a payment, and every other one of its block, must not wait for a link. Whoever shows or mails the
+ * link fails loudly.
+ */
+function renewUrlOf(
+  { subscriptionId, renewTokenCiphertext }: LockedSubscription,
+  { keyring, publicUrl }: SubscriptionContext,
+): string | undefined {
+  try {
+    return renewUrl(publicUrl, openRenewToken(keyring, subscriptionId, renewTokenCiphertext))
+  } catch (error) {
+    if (error instanceof DecryptError) return undefined
+    throw error
+  }
 }
 
 /**

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { randomBytes } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
 import { newId } from '#shared/ids.ts'
 import { createLog, silentLog } from '#shared/log.ts'
@@ -174,8 +173,10 @@ describe('what falls due in subscriptions', () => {
 
   test('one that cannot be moved is logged and put off, and holds up nobody', async () => {
     const broken = await subscription({ dueIn: '7 days', actionIn: '-1 hour' })
-    await database.db`
-      update subscriptions set renew_token_ciphertext = ${randomBytes(80)} where subscription_id = ${broken}`
+    await database.db.unsafe(`
+      create function refuse() returns trigger language plpgsql as $$ begin raise 'refused by the test'; end $$;
+      create trigger refuse before insert on events for each row
+      when (new.subscription_id = '${broken}') execute function refuse();`)
     const fine = await subscription({ dueIn: '7 days', actionIn: '0' })
     const lines: string[] = []
     const log = createLog({
