@@ -44,7 +44,7 @@ type Deno = {
     },
     handler: (
       request: Request,
-      info: { remoteAddr: { hostname?: string } },
+      info: { remoteAddr: { hostname?: string }; completed: Promise<void> },
     ) => Response | Promise<Response>,
   ): DenoServer
   /** Only there under `--unstable-net`. */
@@ -100,16 +100,27 @@ function serveOnDeno(
 ): RunningServer {
   const cut = new AbortController()
   const mayShare = reusePort && deno.listenDatagram !== undefined
+  const open = new Set<Promise<void>>()
+  let isStopping = false
   const server = deno.serve(
     { hostname, port, reusePort: mayShare, signal: cut.signal, onListen() {} },
-    (request, info) => fetch(request, info.remoteAddr.hostname ?? ''),
+    (request, { remoteAddr, completed }) => {
+      if (isStopping) return new Response(null, { status: 503, headers: { Connection: 'close' } })
+      // Rejects when the client has gone, which ends the request as well.
+      const done = completed.catch(() => undefined).finally(() => open.delete(done))
+      open.add(done)
+      return fetch(request, remoteAddr.hostname ?? '')
+    },
   )
   return {
     url: toUrl(hostname, server.addr.port),
     port: server.addr.port,
     async stop(timeoutMs) {
-      await within(server.shutdown(), timeoutMs)
-      cut.abort()
+      isStopping = true
+      const isIdle = await within(Promise.all(open), timeoutMs)
+      // One or the other: a server that was told to shut down cannot be cut off any more.
+      if (isIdle) await server.shutdown()
+      else cut.abort()
       await server.finished
     },
   }
@@ -119,11 +130,13 @@ function toUrl(hostname: string, port: number): string {
   return `http://${hostname.includes(':') ? `[${hostname}]` : hostname}:${port}`
 }
 
-async function within(done: Promise<void>, timeoutMs: number): Promise<void> {
+/** Whether it was done in time. */
+async function within(done: Promise<unknown>, timeoutMs: number): Promise<boolean> {
   let timer: ReturnType<typeof setTimeout> | undefined
-  const timeout = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, timeoutMs)
+  const timeout = new Promise<false>((resolve) => {
+    timer = setTimeout(resolve, timeoutMs, false)
   })
-  await Promise.race([done, timeout])
+  const isDone = await Promise.race([done.then(() => true), timeout])
   clearTimeout(timer)
+  return isDone
 }

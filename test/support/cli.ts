@@ -50,7 +50,10 @@ export function startCli(
   return {
     out: () => out,
     err: () => err,
-    kill: (signal) => child.kill(signal),
+    // Not the child's own method: after it Deno tells of every end that the signal did it.
+    kill(signal) {
+      if (child.pid !== undefined && child.exitCode === null) process.kill(child.pid, signal)
+    },
     ended: once(child, 'close').then(([code]) => ({ code, out, err })),
   }
 }
