@@ -4,7 +4,7 @@ import { newId } from '#shared/ids.ts'
 import { silentLog } from '#shared/log.ts'
 import { buildDeployments, type Deployment } from '#shared/networks/registry.ts'
 import { cancelPayment } from '#shared/payments/service.ts'
-import { commitAudit } from '../../indexer/audit.ts'
+import { commitAudit, commitReread } from '../../indexer/audit.ts'
 import {
   type CommitDeps,
   commitBlock,
@@ -262,4 +262,88 @@ test('an amount that nobody awaits lies in the inbox of each store that has the 
       and body ->> 'storeId' = any (${rows.map((row) => row.storeId)})`
   assert.ok(mails.length >= 2, 'a mail is asked for, for each')
   await audit(observations)
+})
+
+test('paid on the branch that won, at a height read on the one that lost: credited', async () => {
+  const ancestor = tip
+  await extend()
+  await extend()
+  const { paymentId, due } = await claim(1_700)
+  await commitReorg(deps, { epoch, previousHash: tip.hash }, ancestor)
+  tip = ancestor
+  const observations = await extend((block) => [seen({ ...block, hash: '0xwon' }, due)])
+  assert.equal(await statusOf(paymentId), 'DETECTED')
+  await audit(observations)
+  assert.equal(await statusOf(paymentId), 'CONFIRMED')
+})
+
+test('a reorganisation below the depth: what settled a payment stays its own when it is mined anew', async () => {
+  const { db } = database
+  const { paymentId, due } = await claim(1_800)
+  const ancestor = tip
+  const observations = await extend((block) => [seen(block, due)])
+  await audit(observations)
+  assert.equal(await statusOf(paymentId), 'CONFIRMED')
+  const { settled } = await commitReorg(deps, { epoch, previousHash: tip.hash }, ancestor)
+  assert.deepEqual(settled, [paymentId], 'the alarm names it')
+  const row = await readCursor(db, NAME)
+  assert.equal(row?.auditedNumber, ancestor.number, 'the mark went back with the cursor')
+  tip = ancestor
+  const branch = { ...child(tip), hash: '0xanew' }
+  const again = observations.map((one) => ({ ...one, blockHash: branch.hash, index: 900 }))
+  await commitBlock(deps, { epoch, previousHash: tip.hash }, branch, await findHits(deps, again))
+  tip = branch
+  assert.deepEqual(await audit(again), { foundCount: 0, heldCount: 0 })
+  const rows = await db`
+    select state, block_hash, log_index, payment_id from transfers where tx_hash = ${again[0]?.txHash ?? ''}`
+  assert.deepEqual(
+    rows.map((one) => ({ ...one })),
+    [{ state: 'MATCHED', blockHash: '0xanew', logIndex: 900, paymentId }],
+  )
+})
+
+test('a reorganisation below the depth: a part that had counted for an open payment counts once', async () => {
+  const { db } = database
+  await db`update stores set top_up_until_expiry = true where store_id = ${seller.store.storeId}`
+  const { paymentId, due } = await claim(90_000_000)
+  const ancestor = tip
+  const half = due / 2n
+  const observations = await extend((block) => [seen(block, half)])
+  await audit(observations)
+  await commitReorg(deps, { epoch, previousHash: tip.hash }, ancestor)
+  tip = ancestor
+  const branch = { ...child(tip), hash: '0xpart' }
+  const again = observations.map((one) => ({ ...one, blockHash: branch.hash }))
+  await commitBlock(deps, { epoch, previousHash: tip.hash }, branch, await findHits(deps, again))
+  tip = branch
+  await audit(again)
+  const [row] = await db`
+    select status, received_base_units from payments where payment_id = ${paymentId}`
+  assert.deepEqual({ ...row }, { status: 'DETECTED', receivedBaseUnits: half })
+  const rest = await extend((block) => [seen(block, due - half)])
+  await audit(rest)
+  assert.equal(await statusOf(paymentId), 'CONFIRMED')
+  await db`update stores set top_up_until_expiry = false where store_id = ${seller.store.storeId}`
+})
+
+test('what is held counts when a later reading finds it, and is taken back when its block was replaced', async () => {
+  const { db } = database
+  const found = await claim(1_900)
+  const left = await claim(40_000)
+  const observations = await extend((block) => [
+    seen(block, found.due),
+    seen(block, left.due, { blockHash: '0xleft' }),
+  ])
+  const block = tip
+  assert.deepEqual(await audit([]), { foundCount: 0, heldCount: 2 })
+  await extend()
+  await audit([])
+  const range = { from: block.number, last: block, position: tip.number, epoch }
+  const reading = observations.slice(0, 1)
+  assert.deepEqual(await commitReread(deps, range, reading), { foundCount: 0, heldCount: 0 })
+  assert.equal(await statusOf(found.paymentId), 'CONFIRMED')
+  assert.equal(await statusOf(left.paymentId), 'PENDING')
+  const row = await readCursor(db, NAME)
+  assert.equal(row?.auditedNumber, tip.number, 'the mark stays where it was')
+  await assert.rejects(commitReread(deps, { ...range, epoch: epoch - 1 }, reading), Fenced)
 })

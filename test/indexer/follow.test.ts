@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict'
+import { afterEach, beforeEach, describe, it } from 'node:test'
+import { startTestChain, type TestChain } from '../support/anvil.ts'
+import { createEvmFollowing, type EvmFollowing } from '../support/evm-follow.ts'
+import { allowSlowHooks } from '../support/timeouts.ts'
+import { until } from '../support/until.ts'
+
+allowSlowHooks()
+
+const timeout = 60_000
+
+let chain: TestChain
+let following: EvmFollowing
+
+const pay = (amountBaseUnits: bigint) =>
+  chain.pay({ token: chain.tokens.usdc, to: following.address, amountBaseUnits })
+const untilAtHead = async () => {
+  const { number } = await chain.head()
+  await until(async () => (await following.position()) >= number, {
+    what: `the cursor is at ${number}`,
+    timeoutMs: 15_000,
+  })
+}
+
+describe('the follower', () => {
+  beforeEach(async () => {
+    chain = await startTestChain()
+    following = await createEvmFollowing({ chain })
+  })
+  afterEach(async () => {
+    await following.close()
+    await chain.stop()
+  })
+
+  it('begins before the oldest payment that waits, so that what was paid meanwhile is found', {
+    timeout,
+  }, async () => {
+    const { paymentId, due } = await following.claim(1_000)
+    await pay(due)
+    await chain.mine(30)
+    await following.start()
+    await following.untilStatus(paymentId, 'CONFIRMED')
+    await following.judge()
+  })
+
+  it('takes nothing back for a head that is lower than its cursor, until a longer branch is there', {
+    timeout,
+  }, async () => {
+    await following.start()
+    await untilAtHead()
+    const { paymentId, due } = await following.claim(1_000)
+    await pay(due)
+    await following.untilStatus(paymentId, 'DETECTED')
+    const position = await following.position()
+    await chain.rollback(1)
+    await until(async () => (await headOf(following)) < position, {
+      what: 'the lower head was seen',
+      timeoutMs: 10_000,
+    })
+    assert.equal(await following.statusOf(paymentId), 'DETECTED')
+    assert.equal(await following.position(), position)
+    await chain.mine(3)
+    await following.untilStatus(paymentId, 'PENDING')
+    await following.judge()
+  })
+
+  it('stays off, loudly and without going back, when the chain was reset', {
+    timeout,
+  }, async () => {
+    await following.start()
+    await untilAtHead()
+    const position = await following.position()
+    await following.stop()
+    await chain.stop()
+    chain = await startTestChain()
+    const old = following
+    following = await createEvmFollowing({ chain, database: old.database })
+    await following.start()
+    const reason = async () => {
+      const [row] = await following.database.db`
+        select halted_reason from deployments where deployment = 'base:test'`
+      return row?.['haltedReason'] as string | null
+    }
+    await until(reason, { what: 'a reason is told', timeoutMs: 15_000 })
+    assert.match(String(await reason()), /begins with block .* it was reset/)
+    assert.equal(await following.position(), position)
+    await following.stop()
+    await old.close()
+  })
+
+  it('goes on from any place it was stopped at', { timeout }, async () => {
+    await following.start()
+    await untilAtHead()
+    const { paymentId, due } = await following.claim(1_000)
+    await following.stop()
+    await pay(due)
+    await chain.mine(900)
+    for (let round = 0; round < 3; round += 1) {
+      await following.start()
+      await until(() => following.run().isLeading(), { what: 'it leads', timeoutMs: 10_000 })
+      await following.stop()
+    }
+    await following.start()
+    await following.untilStatus(paymentId, 'CONFIRMED')
+    await untilAtHead()
+    await following.judge()
+  })
+})
+
+async function headOf({ database }: EvmFollowing): Promise<number> {
+  const [row] = await database.db<{ headNumber: number }[]>`
+    select head_number from deployments where deployment = 'base:test'`
+  return row?.headNumber ?? 0
+}
