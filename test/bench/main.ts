@@ -9,15 +9,17 @@ import { closeDb, openDb } from '#shared/db.ts'
 import { silentLog } from '#shared/log.ts'
 import { migrate } from '#shared/migrate.ts'
 import { startPostgres } from '#shared/start/postgres.ts'
+import * as backfill from './backfill.ts'
 import type { Bench, BenchContext, Figure } from './bench.ts'
 import * as checkout from './checkout.ts'
 import * as deliver from './deliver.ts'
 import * as fair from './fair.ts'
+import * as latency from './latency.ts'
 import * as read from './read.ts'
 import * as wake from './wake.ts'
 
 /** `bun run bench [name]`: measures and prints a table and JSON. Ratios of one run, never timed tests. */
-const BENCHES: readonly Bench[] = [checkout, read, deliver, wake, fair]
+const BENCHES: readonly Bench[] = [checkout, read, backfill, latency, deliver, wake, fair]
 
 const CLOSE_TIMEOUT_MS = 1_000
 const SPAWN_TIMEOUT_MS = 20_000

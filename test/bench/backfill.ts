@@ -1,0 +1,126 @@
+import type { Db } from '#shared/db.ts'
+import { silentLog } from '#shared/log.ts'
+import type { Deployment } from '#shared/networks/registry.ts'
+import { createDriver } from '../../indexer/drivers/registry.ts'
+import { startTestChain, type TestChain } from '../support/anvil.ts'
+import type { BenchContext, Figure } from './bench.ts'
+import {
+  insertStrangersSlots,
+  insertWaiting,
+  readPosition,
+  seedSeller,
+  startBenchFollower,
+} from './chain-load.ts'
+
+export const name = 'backfill'
+
+const STRANGERS_SLOTS = 1_000_000
+const LOGS_AT_ONE_PERCENT = 200_000
+const LOGS_ALL_HITS = 20_000
+const STRANGERS_PER_BLOCK = 3_960
+const HITS_PER_BLOCK = 1_000
+/** Blocks without logs at the end: the last ones are read one by one, which is not what is measured. */
+const EMPTY_BLOCKS = 20
+const GOAL_RATIO = 0.5
+const TIMEOUT_MS = 300_000
+const LOOK_EVERY_MS = 5
+
+/**
+ * A catch-up over blocks full of transfers: logs per second from a local node into Postgres, matched against a million held slots.
+ * Beside it the same logs fetched and parsed, nothing stored.
+ */
+export async function run(context: BenchContext): Promise<Figure[]> {
+  const mixed = await measure(context, LOGS_AT_ONE_PERCENT, 0.01)
+  const all = await measure(context, LOGS_ALL_HITS, 1)
+  const ratio = mixed.stored / mixed.raw
+  return [
+    {
+      what: '1 % hits: logs per second',
+      value: mixed.stored,
+      unit: '1/s',
+      beside: { what: 'fetched and parsed', value: mixed.raw },
+      ratio,
+      goal: `${GOAL_RATIO}`,
+      isReached: ratio >= GOAL_RATIO,
+    },
+    {
+      what: '100 % hits, each moving a payment: logs per second',
+      value: all.stored,
+      unit: '1/s',
+      beside: { what: 'fetched and parsed', value: all.raw },
+      ratio: all.stored / all.raw,
+      goal: 'told',
+      isReached: true,
+    },
+  ]
+}
+
+async function measure(context: BenchContext, logCount: number, hitShare: number) {
+  const { db } = await context.database()
+  const chain = await startTestChain()
+  context.defer(() => chain.stop())
+  const deployment = chain.deployments({ rpc: [chain.httpUrl] }).base
+  const seller = await seedSeller(db, deployment)
+  await insertStrangersSlots(db, deployment, STRANGERS_SLOTS)
+  const hitCount = Math.round(logCount * hitShare)
+  const waiting = await insertWaiting(db, deployment, seller, hitCount)
+  const last = await fill(chain, waiting, logCount - hitCount)
+  const raw = logCount / (await timeRaw(deployment, last))
+  const stored = logCount / (await timeStored(db, deployment, last))
+  const [row] = await db<{ count: number }[]>`
+    select count(*) as count from transfers where state = 'MATCHED'`
+  if (row?.count !== hitCount)
+    throw new Error(`${row?.count} of ${hitCount} transfers were matched`)
+  return { raw, stored }
+}
+
+/** Mines the transfers; answers the last block that has any. */
+async function fill(
+  chain: TestChain,
+  waiting: readonly { address: string; amountBaseUnits: bigint }[],
+  strangers: number,
+): Promise<number> {
+  const { usdc } = chain.tokens
+  for (let done = 0; done < strangers; done += STRANGERS_PER_BLOCK) {
+    await chain.payStrangers(usdc, Math.min(STRANGERS_PER_BLOCK, strangers - done))
+  }
+  for (let start = 0; start < waiting.length; start += HITS_PER_BLOCK) {
+    const part = waiting.slice(start, start + HITS_PER_BLOCK)
+    await chain.payBatch(
+      usdc,
+      part.map(({ address, amountBaseUnits }) => ({ to: address, amountBaseUnits })),
+    )
+  }
+  const { number } = await chain.head()
+  await chain.mine(EMPTY_BLOCKS)
+  return number
+}
+
+/** Seconds for the same blocks through the driver alone. */
+async function timeRaw(deployment: Deployment, last: number): Promise<number> {
+  const driver = createDriver({ deployment, log: silentLog, nowMs: () => Date.now() })
+  await driver.check()
+  const startedAt = performance.now()
+  for (let from = 1; from <= last; ) {
+    from = (await driver.rangeWithTransfers(from, last)).last.number + 1
+  }
+  const seconds = (performance.now() - startedAt) / 1_000
+  await driver.stop()
+  return seconds
+}
+
+/** Seconds until everything is stored and matched, from the first block that is stored. */
+async function timeStored(db: Db, deployment: Deployment, last: number): Promise<number> {
+  const run = startBenchFollower(db, deployment)
+  const deadline = performance.now() + TIMEOUT_MS
+  let startedAt = 0
+  for (;;) {
+    if (startedAt === 0 && run.isLeading()) startedAt = performance.now()
+    if ((await readPosition(db, deployment)) >= last) break
+    if (performance.now() > deadline) throw new Error('the backfill did not end')
+    await new Promise((next) => setTimeout(next, LOOK_EVERY_MS))
+  }
+  const seconds = (performance.now() - startedAt) / 1_000
+  await run.stop()
+  return seconds
+}
