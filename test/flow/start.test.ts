@@ -5,6 +5,7 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import process from 'node:process'
 import { after, test } from 'node:test'
+import { runOpsCli } from '../support/cli.ts'
 import {
   makeStartDirectory,
   readDescendants,
@@ -108,10 +109,18 @@ test('a taken port is refused when it was asked for, with one line and exit code
 })
 
 test('secrets are kept for the owner alone', async () => {
-  for (const name of ['encryption-key', 'demo.json', 'shop.json']) {
+  for (const name of ['encryption-key', 'demo.json', 'shop.json', 'database-url']) {
     const { mode } = await stat(join(directory, '.data', name))
     assert.equal(mode & 0o777, 0o600, name)
   }
+})
+
+test('the operator’s commands find the database beside a running start', async () => {
+  const { code, out, err } = await runOpsCli(['store', 'list', '--json'], { cwd: directory })
+  assert.equal(code, 0, err)
+  assert.equal(JSON.parse(out).stores.length, 1)
+  const status = await runOpsCli(['network', 'status'], { cwd: directory })
+  assert.match(status.out, /base:test +RUNNING/)
 })
 
 test('SIGTERM leaves no process within 5 s, and the next start goes on with the same keys', {
