@@ -11,7 +11,7 @@ function setUp() {
   const asked: string[] = []
   let nowMs = 0
   const db = ((_: TemplateStringsArray, ...values: string[]) => {
-    asked.push(String(values[1]))
+    asked.push(values.find((value) => value.includes(':')) ?? 'no deployment')
     return Promise.resolve([])
   }) as unknown as Db
   const rechecks = createRechecks({ db, log: silentLog, nowMs: () => nowMs })
