@@ -45,6 +45,8 @@ type Leader = FollowDeps & {
   /** Nobody waits for a payment here: few calls matter more than an early look. */
   isIdle: boolean
   genesisAtMs: number
+  /** Whether the row may hold a rate: one of a leader before, too. */
+  hasRate: boolean
 }
 
 /**
@@ -84,6 +86,7 @@ async function begin(deps: FollowDeps, epoch: number, isStopped: () => boolean):
     isStopped,
     isIdle: false,
     genesisAtMs: Number.NEGATIVE_INFINITY,
+    hasRate: true,
   }
 }
 
@@ -115,14 +118,40 @@ async function enduring<T>(
 
 /** One look at the chain and all that follows from it; true while it is far behind, and to be continued at once. */
 async function pass(leader: Leader): Promise<boolean> {
-  const { driver, db, deployment, place, isStopped, nowMs, wake } = leader
+  const { driver, db, deployment, place, nowMs } = leader
   const name = deployment.deployment
   const startedAtMs = nowMs()
-  const wish = await takeRequests(db, name)
-  const head = await driver.head()
-  await writeHead(db, name, head)
+  const [wish, head, open] = await Promise.all([
+    takeRequests(db, name),
+    driver.head(),
+    readOpenAddresses(db, name, WATCHED_ADDRESSES_MAX + 1),
+  ])
+  // What it tells is for others: a block's transfers do not wait for it.
+  const told = settled(writeHead(db, name, head))
+  const isBehind = await readUpTo(leader, head, startedAtMs, open)
+  const failure = await told
+  if (failure) throw failure.error
+  if (!isBehind && wish) await rescan(leader, { ...place, position: place.cursor.number }, wish)
+  return isBehind
+}
+
+/** A promise that is looked at later, and may fail before. */
+function settled(work: Promise<void>): Promise<{ error: unknown } | undefined> {
+  return work.then(
+    () => undefined,
+    (error: unknown) => ({ error }),
+  )
+}
+
+/** Reads and commits up to the head, or as far as the time of a pass goes: then true. */
+async function readUpTo(
+  leader: Leader,
+  head: BlockRef,
+  startedAtMs: number,
+  open: readonly string[],
+): Promise<boolean> {
+  const { place, isStopped, nowMs, wake } = leader
   if (head.number < place.cursor.number) await doubt(leader, head)
-  const open = await readOpenAddresses(db, name, WATCHED_ADDRESSES_MAX + 1)
   leader.isIdle = open.length === 0
   wake.watch(open.length <= WATCHED_ADDRESSES_MAX ? open : [])
   await tellRecipients(leader)
@@ -135,7 +164,6 @@ async function pass(leader: Leader): Promise<boolean> {
     if (isMoving) await audit(leader, place, isThrifty())
   }
   await audit(leader, place, isThrifty())
-  if (wish) await rescan(leader, { ...place, position: place.cursor.number }, wish)
   return false
 }
 
@@ -165,9 +193,11 @@ async function tellProgress(leader: Leader, head: BlockRef): Promise<void> {
   const { place, progress, db, deployment } = leader
   const behind = head.number - place.cursor.number
   if (behind <= BEHIND_BLOCKS) {
-    await writeRate(db, deployment.deployment, null)
+    if (leader.hasRate) await writeRate(db, deployment.deployment, null)
+    leader.hasRate = false
     return
   }
+  leader.hasRate = true
   const blocksPerSecond = progress.note(place.cursor.number, behind)
   if (blocksPerSecond !== undefined) await writeRate(db, deployment.deployment, blocksPerSecond)
 }
