@@ -129,6 +129,7 @@ describe('the EVM driver rings', () => {
     const { lastHeadAtMs, ...health } = driver.health()
     assert.deepEqual(health, {
       ...{ provider: new URL(node.httpUrl).host, callCount: 2, errorCount: 0 },
+      providers: [{ callCount: 2, errorCount: 0 }],
       socketAlive: true,
     })
     await driver.head()
