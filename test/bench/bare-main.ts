@@ -44,5 +44,10 @@ const app = new Elysia()
     return { ...rows[0] }
   })
 
-const server = serve({ fetch: (request) => app.fetch(request), hostname: '127.0.0.1', port: 0, variable: 'PORT' })
+const server = serve({
+  fetch: (request) => app.fetch(request),
+  hostname: '127.0.0.1',
+  port: 0,
+  variable: 'PORT',
+})
 process.stdout.write(`${JSON.stringify({ url: server.url, usageUrl: serveUsage() })}\n`)
