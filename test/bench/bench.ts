@@ -10,8 +10,8 @@ export type Figure = {
   readonly beside?: { readonly what: string; readonly value: number }
   /** `value / beside.value`. */
   readonly ratio?: number
-  readonly goal: string
-  readonly isReached: boolean
+  /** What to reach and whether this run did; absent where the number is told for its own sake. */
+  readonly target?: { readonly goal: string; readonly isReached: boolean }
 }
 
 /** What a bench may use. */

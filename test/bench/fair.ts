@@ -32,8 +32,7 @@ export async function run(context: BenchContext): Promise<Figure[]> {
       unit: 'ms',
       beside: { what: 'without the dead ones', value: alone },
       ratio,
-      goal: `≤ ${GOAL}`,
-      isReached: ratio <= GOAL,
+      target: { goal: `≤ ${GOAL}`, isReached: ratio <= GOAL },
     },
   ]
 }

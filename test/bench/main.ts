@@ -106,11 +106,12 @@ function firstLine(child: ReturnType<typeof startModule>): Promise<string> {
   })
 }
 
-function lineOf({ what, value, unit, beside, ratio, goal, isReached }: Figure): string {
+function lineOf({ what, value, unit, beside, ratio, target }: Figure): string {
   const numbers = [`${what}: ${round(value)} ${unit}`]
   if (beside) numbers.push(`${beside.what}: ${round(beside.value)} ${unit}`)
   if (ratio !== undefined) numbers.push(`ratio ${ratio.toFixed(2)}`)
-  return `${numbers.join(' | ')} | to reach ${goal}: ${isReached ? 'yes' : 'NO'}`
+  if (target) numbers.push(`to reach ${target.goal}: ${target.isReached ? 'yes' : 'NO'}`)
+  return numbers.join(' | ')
 }
 
 function round(value: number): string {

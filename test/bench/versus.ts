@@ -71,13 +71,14 @@ function toFigures(
   const rateLimit = of(limit, ({ perSecond }) => perSecond)
   const p99 = of(ours, ({ p99Ms }) => p99Ms)
   const told = (name: string, unit: string, value: number, other: number): Figure => {
-    return { what: name, value, unit, beside: beside(other), goal: '-', isReached: true }
+    return { what: name, value, unit, beside: beside(other) }
   }
   const cpuOf = ({ cpuSeconds }: Measured) => (cpuSeconds * 1e6) / requests
   return [
     {
       ...{ what: 'requests per second', value: rate, unit: '/s', beside: beside(rateLimit) },
-      ...{ ratio: rate / rateLimit, goal: String(goal), isReached: rate / rateLimit >= goal },
+      ratio: rate / rateLimit,
+      target: { goal: String(goal), isReached: rate / rateLimit >= goal },
     },
     told(
       'p50',
@@ -88,8 +89,9 @@ function toFigures(
     {
       ...{ what: 'p99', value: p99, unit: 'ms' },
       beside: beside(of(limit, ({ p99Ms }) => p99Ms)),
-      goal: p99MsMax === undefined ? '-' : `≤ ${p99MsMax} ms`,
-      isReached: p99MsMax === undefined || p99 <= p99MsMax,
+      ...(p99MsMax === undefined
+        ? {}
+        : { target: { goal: `≤ ${p99MsMax} ms`, isReached: p99 <= p99MsMax } }),
     },
     told('CPU of the process per request', 'µs', cpuOf(ours), cpuOf(limit)),
     told('memory of the process', 'MiB', ours.memoryMiB, limit.memoryMiB),
