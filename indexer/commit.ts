@@ -16,14 +16,13 @@ import {
   type Hit,
   insertTransfers,
   lowerPositions,
-  moveRemined,
-  type NewTransfer,
   readCandidates,
   readClaimedAbove,
   readKnownAddresses,
   readPaymentsAbove,
   retractTransfers,
 } from './queries.ts'
+import { holdSettled, moveRemined } from './remined.ts'
 
 /** What every commit of one deployment needs. */
 export type CommitDeps = {
@@ -115,7 +114,7 @@ export async function storeHits(
     hit,
     decision: settleLate(decisions[index] as Decision, locked),
   }))
-  const remined = await moveRemined(tx, deps.deployment.deployment, transfers.filter(isLate))
+  const remined = await moveRemined(tx, deps.deployment.deployment, transfers)
   const inserted = new Set<string>()
   const fresh = transfers.filter(({ transferId }) => !remined.has(transferId))
   for (let start = 0; start < fresh.length; start += INSERT_MAX) {
@@ -167,10 +166,6 @@ async function decide(deps: CommitDeps, tx: Tx, hits: readonly Hit[]): Promise<D
   )
 }
 
-function isLate({ decision }: NewTransfer): boolean {
-  return decision.state === 'UNMATCHED' && decision.reason === 'LATE'
-}
-
 function paymentOf(decision: Decision): string[] {
   return decision.state === 'MATCHED' ? [decision.paymentId] : []
 }
@@ -205,6 +200,7 @@ export async function commitReorg(
     // Their transfers may now be mined at heights that had been read on the branch that was left.
     await lowerPositions(tx, young, ancestor.number)
     const affected = await retractTransfers(tx, deployment, ancestor.number)
+    await holdSettled(tx, deployment, ancestor.number)
     const ids = await noticeCredits(tx, locked, affected, ancestor.number, deps.settings)
     const stays = losing.filter((id) => !affected.includes(id))
     await lowerAudited(tx, deployment, fence.epoch, ancestor)

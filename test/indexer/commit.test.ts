@@ -302,6 +302,60 @@ test('a reorganisation below the depth: what settled a payment stays its own whe
   )
 })
 
+test('a reorganisation below the depth: what a payment was guessed for is not credited to another when it is mined anew', async () => {
+  const { db } = database
+  const { paymentId, due } = await claim(10_000_000_000)
+  const ancestor = tip
+  const observations = await extend((block) => [seen(block, due / 2n)])
+  await audit(observations)
+  assert.equal(await statusOf(paymentId), 'UNDERPAID')
+  const other = await claim(9_000_000_000)
+  await commitReorg(deps, { epoch, previousHash: tip.hash }, ancestor)
+  tip = ancestor
+  const branch = { ...child(tip), hash: '0xguessed' }
+  const again = observations.map((one) => ({ ...one, blockHash: branch.hash }))
+  await commitBlock(deps, { epoch, previousHash: tip.hash }, branch, await findHits(deps, again))
+  tip = branch
+  assert.deepEqual(await audit(again), { foundCount: 0, heldCount: 0 })
+  assert.equal(await statusOf(other.paymentId), 'PENDING')
+  const rows = await db`
+    select state, block_hash, payment_id, is_held from transfers where tx_hash = ${again[0]?.txHash ?? ''}`
+  assert.deepEqual(
+    rows.map((one) => ({ ...one })),
+    [{ state: 'MATCHED', blockHash: '0xguessed', paymentId, isHeld: false }],
+  )
+  await cancelPayment(db, other.paymentId, SETTINGS)
+})
+
+test('two reorganisations below the depth, the second back to a branch read before: the follower goes on', async () => {
+  const { db } = database
+  const { paymentId, due } = await claim(2_100)
+  const ancestor = tip
+  const first = { ...child(tip), hash: '0xfirst' }
+  const transfer = seen(first, due)
+  const stand = async (block: BlockRef) => {
+    const hits = await findHits(deps, [{ ...transfer, blockHash: block.hash }])
+    await commitBlock(deps, { epoch, previousHash: tip.hash }, block, hits)
+    tip = block
+  }
+  const leave = async () => {
+    await commitReorg(deps, { epoch, previousHash: tip.hash }, ancestor)
+    tip = ancestor
+  }
+  await stand(first)
+  await leave()
+  await stand({ ...first, hash: '0xsecond' })
+  await audit([{ ...transfer, blockHash: tip.hash }])
+  assert.equal(await statusOf(paymentId), 'CONFIRMED')
+  await leave()
+  await stand(first)
+  await audit([transfer])
+  const rows = await db`
+    select state, block_hash from transfers
+    where tx_hash = ${transfer.txHash} and payment_id = ${paymentId} and state = 'MATCHED'`
+  assert.equal(rows.length, 1, 'it is the payment’s still, once')
+})
+
 test('a reorganisation below the depth: a part that had counted for an open payment counts once', async () => {
   const { db } = database
   await db`update stores set top_up_until_expiry = true where store_id = ${seller.store.storeId}`
