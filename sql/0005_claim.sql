@@ -286,6 +286,8 @@ begin
         select f.address_index from xpub_addresses f
         where f.xpub = v_wallet.xpub and f.received_at is null and f.free_at < 'infinity'
           and f.free_at <= service_now()
+          -- Its last payment's slot is let go only when the chain was read past the quarantine: until then it is held.
+          and not exists (select from slots s where s.address = f.address)
         order by f.address_index
         limit 1
         for update skip locked

@@ -103,6 +103,28 @@ test('300 checkouts of one xpub at once get 300 addresses', { timeout: 60_000 },
   for (const { body } of answers) assert.ok(derived.has(body.payTo))
 })
 
+test('an xpub’s address stays with its last payment until the chain is read past the quarantine', async () => {
+  const { db } = api.database
+  const xpub = newXpub()
+  const seller = await seedXpub(xpub)
+  const [first, second] = deriveAddresses(xpub, 0, 2)
+  const one = (await checkout(seller)).body
+  assert.equal(one.payTo, first)
+  await api.call('POST', `/v1/payments/${one.paymentId}/cancel`)
+  // The quarantine is over by the clock, but nobody has let the slot go: the chain has not been read that far.
+  await db`
+    update xpub_addresses set free_at = service_now() - interval '1 second'
+    where payment_id = ${one.paymentId}`
+  await db`
+    update slots set release_at = service_now() - interval '1 second'
+    where payment_id = ${one.paymentId}`
+  const next = await checkout(seller)
+  assert.equal(next.status, 201, next.text)
+  assert.equal(next.body.payTo, second)
+  await db`delete from slots where payment_id = ${one.paymentId}`
+  assert.equal((await checkout(seller)).body.payTo, first, 'let go, it is handed out again')
+})
+
 test('an xpub’s index counts over stores, networks and modes', { timeout: 60_000 }, async () => {
   const xpub = newXpub()
   const one = await seedXpub(xpub)
