@@ -18,6 +18,8 @@ export type Figure = {
 export type BenchContext = {
   /** A database of its own on a durable Postgres, migrated and empty. Gone when the bench is over. */
   database(): Promise<{ url: string; db: Db }>
+  /** `--seconds`: how long a bench that runs for a time is to run; absent for its own default. */
+  seconds?: number
   /** Runs when the bench is over, last one first. */
   defer(cleanUp: () => unknown): void
   /** Starts a module of test/bench as a process of the same runtime; answers its first line of output. */

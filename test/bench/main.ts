@@ -5,6 +5,7 @@ import { cpus, tmpdir, totalmem } from 'node:os'
 import { join } from 'node:path'
 import process from 'node:process'
 import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
 import { closeDb, openDb } from '#shared/db.ts'
 import { silentLog } from '#shared/log.ts'
 import { migrate } from '#shared/migrate.ts'
@@ -15,16 +16,27 @@ import * as checkout from './checkout.ts'
 import * as deliver from './deliver.ts'
 import * as fair from './fair.ts'
 import * as latency from './latency.ts'
+import * as mixed from './mixed.ts'
 import * as read from './read.ts'
 import * as wake from './wake.ts'
 
-/** `bun run bench [name]`: measures and prints a table and JSON. Ratios of one run, never timed tests. */
-const BENCHES: readonly Bench[] = [checkout, read, backfill, latency, deliver, wake, fair]
+/** `bun run bench [name] [--seconds N]`: measures and prints a table and JSON. Ratios of one run, never timed tests. */
+const BENCHES: readonly Bench[] = [checkout, read, backfill, latency, deliver, wake, fair, mixed]
 
 const CLOSE_TIMEOUT_MS = 1_000
 const SPAWN_TIMEOUT_MS = 20_000
+/** A load that runs for a time never runs for longer. */
+const SECONDS_MAX = 3_600
 
-const wanted = process.argv.slice(2)
+const { values: flags, positionals: wanted } = parseArgs({
+  options: { seconds: { type: 'string' } },
+  allowPositionals: true,
+})
+const seconds = flags.seconds === undefined ? undefined : Number(flags.seconds)
+if (seconds !== undefined && !(seconds >= 1 && seconds <= SECONDS_MAX)) {
+  process.stderr.write(`--seconds is a number from 1 to ${SECONDS_MAX}\n`)
+  process.exit(2)
+}
 const unknown = wanted.find((name) => !BENCHES.some((bench) => bench.name === name))
 if (unknown !== undefined) {
   process.stderr.write(`no bench ${unknown}: ${BENCHES.map((bench) => bench.name).join(', ')}\n`)
@@ -55,6 +67,7 @@ process.exit(0)
 async function runBench(bench: Bench): Promise<Figure[]> {
   const cleanUps: (() => unknown)[] = []
   const context: BenchContext = {
+    ...(seconds === undefined ? {} : { seconds }),
     defer: (cleanUp) => cleanUps.push(cleanUp),
     async database() {
       const name = `bench_${randomBytes(6).toString('hex')}`

@@ -41,6 +41,7 @@ type Transfer = {
   blockHash: string
   txHash: string
   logIndex: number
+  blockNumber: number
   address: string
   amountBaseUnits: bigint
   state: string
@@ -57,6 +58,8 @@ type Event = {
 
 /** `Transfer(address,address,uint256)`, EIP-20. */
 const TRANSFER_TOPIC = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef'
+/** Faults that an error lists: the first tell the story. */
+const FAULTS_SHOWN_MAX = 50
 const TERMINAL = ['CONFIRMED', 'UNDERPAID', 'OVERPAID', 'EXPIRED', 'CANCELED']
 const SETTLED_EVENT: Record<string, string> = {
   CONFIRMED: 'payment.confirmed',
@@ -81,17 +84,33 @@ export async function assertOneStory(evidence: Evidence): Promise<void> {
     ...(await judgeChains(evidence, transfers)),
     ...judgeReceived(evidence, events),
   ]
-  assert.deepEqual(faults, [], 'the database and the chain do not tell one story')
+  assert.deepEqual(
+    faults.slice(0, FAULTS_SHOWN_MAX),
+    [],
+    'the database and the chain do not tell one story',
+  )
+}
+
+function groupBy<T, K>(rows: readonly T[], keyOf: (row: T) => K): Map<K, T[]> {
+  const groups = new Map<K, T[]>()
+  for (const row of rows) {
+    const group = groups.get(keyOf(row))
+    if (group) group.push(row)
+    else groups.set(keyOf(row), [row])
+  }
+  return groups
 }
 
 /** Each status is explained by what is attributed to the payment. */
 function judgePayments(payments: Payment[], transfers: Transfer[]): string[] {
+  const attributed = groupBy(transfers, ({ paymentId }) => paymentId)
   return payments
     .filter((payment) => !payment.isSimulated)
     .flatMap((payment) => {
-      const sum = transfers
-        .filter((transfer) => transfer.paymentId === payment.paymentId)
-        .reduce((total, transfer) => total + transfer.amountBaseUnits, 0n)
+      const sum = (attributed.get(payment.paymentId) ?? []).reduce(
+        (total, transfer) => total + transfer.amountBaseUnits,
+        0n,
+      )
       const { status, amountBaseUnits: due, priceBaseUnits: price } = payment
       const name = `${payment.paymentId} ${status} with ${sum} of ${due}`
       const isExplained =
@@ -112,8 +131,9 @@ function judgePayments(payments: Payment[], transfers: Transfer[]): string[] {
 /** Each change is told once, and nothing else is. */
 function judgeEvents(payments: Payment[], events: Event[]): string[] {
   const faults: string[] = []
+  const byPayment = groupBy(events, ({ paymentId }) => paymentId)
   for (const payment of payments) {
-    const told = events.filter((event) => event.paymentId === payment.paymentId)
+    const told = byPayment.get(payment.paymentId) ?? []
     const settled = told.map(({ type }) => type).filter((type) => type !== 'payment.detected')
     const expected = TERMINAL.includes(payment.status) ? [SETTLED_EVENT[payment.status]] : []
     const isDetectedTold = told.some(({ type }) => type === 'payment.detected')
@@ -148,8 +168,9 @@ async function judgeInbox(db: Db, transfers: Transfer[]): Promise<string[]> {
     union
     select x.address, w.store_id, w.mode, w.created_at
     from xpub_addresses x join wallets w on w.xpub = x.xpub`
+  const byTransfer = groupBy(inbox, ({ transferId }) => transferId)
   return transfers.flatMap((transfer) => {
-    const listed = inbox.filter(({ transferId }) => transferId === transfer.transferId)
+    const listed = byTransfer.get(transfer.transferId) ?? []
     const isAttributed = transfer.state === 'MATCHED'
     const isWrong = listed.some(({ state }) => (state === 'MATCHED') !== isAttributed)
     if (isWrong || isAttributed !== (transfer.paymentId !== null)) {
@@ -189,11 +210,14 @@ async function judgeSlots(db: Db, payments: Payment[]): Promise<string[]> {
   const keys = slots.map((slot) =>
     [slot.address, slot.amountBaseUnits, slot.token, slot.deployment].join(' '),
   )
-  const twice = keys.filter((key, index) => keys.indexOf(key) !== index)
+  const twice = [...groupBy(keys, (key) => key)].flatMap(([key, { length }]) =>
+    length > 1 ? [key] : [],
+  )
+  const byPayment = new Map(slots.map((slot) => [slot.paymentId, slot]))
   return [
     ...twice.map((key) => `slot held twice: ${key}`),
     ...payments.flatMap((payment) => {
-      const slot = slots.find(({ paymentId }) => paymentId === payment.paymentId)
+      const slot = byPayment.get(payment.paymentId)
       const isOpen = !TERMINAL.includes(payment.status)
       if (isOpen && !slot?.isOpen) return [`${payment.paymentId} is open and holds no slot`]
       if (!isOpen && slot?.isOpen) return [`${payment.paymentId} ended and holds its slot open`]
@@ -227,7 +251,12 @@ async function judgeChains(evidence: Evidence, transfers: Transfer[]): Promise<s
       from deployments d left join blocks b on b.deployment = d.deployment
       where d.deployment = ${deployment} group by d.block_number`
     if (!cursor || cursor.blockNumber === null || cursor.first === null) continue
-    const range = [cursor.first + 1, cursor.blockNumber] as const
+    // Of a long run only the newest blocks are kept: then from the first transfer on.
+    const heights = transfers.flatMap((one) =>
+      one.deployment === deployment ? [one.blockNumber] : [],
+    )
+    const first = heights.reduce((lowest, height) => Math.min(lowest, height), cursor.first + 1)
+    const range = [first, cursor.blockNumber] as const
     const found =
       'read' in chain
         ? await chain.read(...range)
@@ -241,9 +270,10 @@ async function judgeChains(evidence: Evidence, transfers: Transfer[]): Promise<s
         ({ blockHash, txHash, logIndex, amountBaseUnits }) =>
           `${deployment} ${blockHash} ${txHash} ${logIndex} ${amountBaseUnits}`,
       )
+    const [kept, told] = [new Set(stored), new Set(onChain)]
     faults.push(
-      ...onChain.filter((key) => !stored.includes(key)).map((key) => `lost: ${key}`),
-      ...stored.filter((key) => !onChain.includes(key)).map((key) => `invented: ${key}`),
+      ...onChain.filter((key) => !kept.has(key)).map((key) => `lost: ${key}`),
+      ...stored.filter((key) => !told.has(key)).map((key) => `invented: ${key}`),
     )
   }
   return faults

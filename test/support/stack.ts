@@ -19,6 +19,7 @@ import { type SeededStore, type SeedOptions, seedStore } from './seed.ts'
 import { type SvmChain, startSvmChain } from './svm.ts'
 import { readSvmTransfers } from './svm-transfers.ts'
 import { until } from './until.ts'
+import { untilRead } from './until-read.ts'
 import { isGenuine } from './verify-webhook.ts'
 
 export type ProcessName = 'api' | 'indexer' | 'dispatcher'
@@ -36,6 +37,8 @@ export type Stack = {
   start(name: ProcessName): Promise<void>
   /** SIGKILL: the process has no chance to tidy up. */
   kill(name: ProcessName): Promise<void>
+  /** Of a process that runs, as the operating system names it. */
+  pid(name: ProcessName): number | undefined
   /** Another process beside those that `start` knows; the caller waits for it, and `close` ends it. */
   spawn(name: ProcessName, args?: readonly string[]): Child
   /** Claims a slot with the store's publishable key. */
@@ -57,6 +60,11 @@ export type Stack = {
   eventData(paymentId: string, type: string): Record<string, unknown>
   /** Lets the oracle judge database, chain and receiver. */
   judge(): Promise<void>
+  /**
+   * Waits until the indexer has read the chain, then lets the oracle judge database and chain alone: for stores that nobody
+   * receives for.
+   */
+  judgeChain(): Promise<void>
   close(): Promise<void>
 }
 
@@ -83,6 +91,8 @@ export type StackOptions = {
   /** Processes started at once; default all three. */
   processes?: ProcessName[]
   networks?: (chain: TestChain) => object | Promise<object>
+  /** Default: one of its own, on the tests' server. */
+  database?: TestDatabase
   /** What the processes connect to instead of the database itself. */
   databaseUrl?: (url: string) => Promise<string>
   /** A Solana beside the EVM chain, as `solana:test`. */
@@ -103,7 +113,7 @@ const OUTPUT_CHARACTERS_MAX = 8_000
 export async function startStack(options: StackOptions = {}): Promise<Stack> {
   const directory = await mkdtemp(join(tmpdir(), 'stack-'))
   const [database, chain, receiver, port, svm] = await Promise.all([
-    createTestDatabase(),
+    options.database ?? createTestDatabase(),
     startTestChain(),
     startReceiver(),
     freePort(),
@@ -165,6 +175,7 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
     apiUrl,
     start,
     kill,
+    pid: (name) => children.get(name)?.pid,
     spawn(name, args) {
       const child = spawnProcess(name, env, args)
       others.push(child)
@@ -225,6 +236,10 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
         chains: { ...judgedChains(chain), ...(svm ? judgedSolana(svm) : {}) },
         receivedEventIds: envelopes().map(({ id }) => id),
       })
+    },
+    async judgeChain() {
+      await untilRead(database.db, chain.httpUrl, FLOW_TIMEOUT_MS)
+      await assertOneStory({ db: database.db, chains: judgedChains(chain) })
     },
     async close() {
       await Promise.all(
@@ -316,6 +331,7 @@ function assertGenuine(receiver: Receiver, secret: string): void {
 
 /** A process of the service. */
 export type Child = {
+  pid: number | undefined
   /** The end of what it printed. */
   output(): string
   exitCode(): number | null
@@ -347,6 +363,7 @@ function spawnProcess(
   child.stdout?.on('data', keep)
   child.stderr?.on('data', keep)
   return {
+    pid: child.pid,
     output: () => output,
     exitCode: () => child.exitCode,
     signal: (signal) => void child.kill(signal),
