@@ -52,28 +52,38 @@ export async function attachTransfer(
   checkId('trf', transferId, 'transfer_not_found')
   const scope = { storeId, mode }
   const { row, moved } = await withTransaction(deps.db, async (tx) => {
-    const transfer = await lockTransfer(tx, scope, transferId)
-    if (transfer === undefined) fail('transfer_not_found')
+    if (!(await readTransfer(tx, { storeId, modes: [mode] }, transferId)))
+      fail('transfer_not_found')
     if (!isId('pay', paymentId) || !(await readIsOwnPayment(tx, scope, paymentId))) {
       fail('payment_not_found', { param: 'paymentId' })
     }
+    // The payment first and the transfer second, as everybody does who locks both.
+    const locked = await lockPayments(tx, [paymentId])
+    const transfer = await lockTransfer(tx, scope, transferId)
+    if (transfer === undefined) fail('transfer_not_found')
     const isRepeated = transfer.state === 'MATCHED' && transfer.paymentId === paymentId
-    const credited = isRepeated ? [] : await credit(deps, tx, storeId, transfer, paymentId)
+    const credited = isRepeated
+      ? []
+      : await credit(deps, tx, { storeId, transfer, paymentId, locked })
     return { row: await showListed(tx, { storeId, modes: [mode] }, transferId), moved: credited }
   })
   if (moved.length > 0) announce(deps, moved)
   return transferView(row)
 }
 
-/** Locks the transfer first and the payment second, as a reorganisation does. */
+type Attachment = {
+  storeId: string
+  transfer: LockedTransfer
+  paymentId: string
+  locked: Awaited<ReturnType<typeof lockPayments>>
+}
+
+/** Payment and transfer are locked. */
 async function credit(
   deps: ApiDeps,
   tx: Tx,
-  storeId: string,
-  transfer: LockedTransfer,
-  paymentId: string,
+  { storeId, transfer, paymentId, locked }: Attachment,
 ): Promise<string[]> {
-  const locked = await lockPayments(tx, [paymentId])
   const payment = locked.get(paymentId) ?? fail('payment_not_found', { param: 'paymentId' })
   if (transfer.deployment !== payment.deployment || transfer.token !== payment.token) {
     fail('token_not_accepted', {

@@ -6,6 +6,7 @@ import { commitAudit } from '../../indexer/audit.ts'
 import { assertError, startTestApi, type TestApi } from '../support/api.ts'
 import { randomHash, seedTransfer } from '../support/chain-rows.ts'
 import { type SeededStore, seedStore } from '../support/seed.ts'
+import { until } from '../support/until.ts'
 
 let api: TestApi
 let seller: SeededStore
@@ -134,6 +135,32 @@ test('POST attach 200 detects the payment, and the next second reading settles i
     events.map(({ type }) => type),
     ['payment.detected', 'payment.confirmed'],
   )
+})
+
+test('POST attach waits for the payment before it takes the transfer, as blocks and reorganisations do', async () => {
+  const { db } = api.database
+  const payment = await checkout()
+  const { transferId } = await seedTransfer(db, [seller], {
+    amountBaseUnits: BigInt(payment.amountBaseUnits),
+  })
+  let attached: ReturnType<typeof ask> | undefined
+  await db.begin(async (tx) => {
+    await tx`select from payments where payment_id = ${payment.paymentId} for update`
+    attached = ask('POST', `/${transferId}/attach`, { paymentId: payment.paymentId })
+    await until(
+      async () => {
+        const rows = await db`
+          select from pg_stat_activity
+          where datname = current_database() and wait_event_type = 'Lock'`
+        return rows.length > 0
+      },
+      { what: 'the attach waits' },
+    )
+    await tx`select set_config('lock_timeout', '200ms', true)`
+    await tx`update transfers set is_held = is_held where transfer_id = ${transferId}`
+  })
+  const answer = await attached
+  assert.equal(answer?.status, 200, answer?.text ?? '')
 })
 
 test('POST attach of dust is credited without a word', async () => {
