@@ -190,6 +190,11 @@ export async function insertTransfers(
       from inserted i
       where x.address = i.address and x.received_at is null
     ),
+    unlisted as (
+      delete from inbox l using inserted i, payments p
+      where l.transfer_id = i.transfer_id and p.payment_id = i.payment_id
+        and l.store_id <> p.store_id
+    ),
     listed as (
       insert into inbox (store_id, mode, transfer_id, state)
       select distinct coalesce(p.store_id, w.store_id), i.mode, i.transfer_id, i.state
