@@ -1,14 +1,17 @@
 import type { Db } from '#shared/db.ts'
 import { until } from './until.ts'
 
-/** Waits until every deployment that is followed stands on the head of this EVM chain. */
+/**
+ * Waits until every deployment where somebody was asked to pay stands on the head of this EVM chain; the others are looked at
+ * more rarely.
+ */
 export async function untilRead(db: Db, httpUrl: string, timeoutMs: number): Promise<void> {
   await until(
     async () => {
       const head = await readHead(httpUrl)
       const [row] = await db<{ isRead: boolean | null }[]>`
-        select bool_and(block_number >= ${head}) as is_read from deployments
-        where block_number is not null`
+        select bool_and(block_number >= ${head}) as is_read from deployments d
+        where exists (select from slots s where s.deployment = d.deployment)`
       return row?.isRead
     },
     { what: 'the chain is read', timeoutMs },
