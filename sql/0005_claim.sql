@@ -1,6 +1,11 @@
 -- Who is asking, and for what: the checks of both publishable-key endpoints, in the order of precedence.
 -- `code` is the first that fails, or null. Shared by POST /checkout/info and POST /checkout, so that both agree.
+--
+-- Hosted pages sell what a payment link or a checkout session names, without a publishable key: the id in the page's
+-- path is the capability, and revoking keys must not take a seller's links down. They call with no key, and with an
+-- empty list of origin hosts, since the page is ours. All other checks are the same, in the same order.
 create function resolve_checkout(
+  -- Null for a hosted page: the store and mode are then those of the link or session.
   p_key_hash bytea,
   -- The Origin header's host with each of its parent domains; null when there is no valid header.
   p_origin_hosts text[],
@@ -32,20 +37,37 @@ declare
   v_account record;
   v_row record;
 begin
-  select k.store_id, k.mode, s.account_id, s.branding, s.name, a.seller_name, a.status, a.plan,
-    a.email_verified_at, a.open_amount_enabled,
-    k.mode = 'live' and exists (
-      select from origins o
-      where o.store_id = k.store_id and o.host = any (p_origin_hosts) and o.status = 'REJECTED'
-    ) as is_rejected
-  into v_account
-  from keys k
-  join stores s on s.store_id = k.store_id
-  join accounts a on a.account_id = s.account_id
-  where k.key_hash = p_key_hash and k.kind = 'PUBLISHABLE' and k.revoked_at is null;
-  if not found then
-    code := 'invalid_api_key';
-    return;
+  if p_key_hash is null then
+    select o.store_id, o.mode, s.account_id, s.branding, s.name, a.seller_name, a.status, a.plan,
+      a.email_verified_at, a.open_amount_enabled, false as is_rejected
+    into v_account
+    from (
+      select l.store_id, l.mode from payment_links l where l.payment_link_id = p_payment_link_id
+      union all
+      select c.store_id, c.mode from checkout_sessions c where c.session_id = p_session_id
+    ) o
+    join stores s on s.store_id = o.store_id
+    join accounts a on a.account_id = s.account_id;
+    if not found then
+      code := case when p_session_id is null then 'payment_link_not_found' else 'session_not_found' end;
+      return;
+    end if;
+  else
+    select k.store_id, k.mode, s.account_id, s.branding, s.name, a.seller_name, a.status, a.plan,
+      a.email_verified_at, a.open_amount_enabled,
+      k.mode = 'live' and exists (
+        select from origins o
+        where o.store_id = k.store_id and o.host = any (p_origin_hosts) and o.status = 'REJECTED'
+      ) as is_rejected
+    into v_account
+    from keys k
+    join stores s on s.store_id = k.store_id
+    join accounts a on a.account_id = s.account_id
+    where k.key_hash = p_key_hash and k.kind = 'PUBLISHABLE' and k.revoked_at is null;
+    if not found then
+      code := 'invalid_api_key';
+      return;
+    end if;
   end if;
   store_id := v_account.store_id;
   account_id := v_account.account_id;
