@@ -121,17 +121,13 @@ export async function storeHits(
     const part = await insertTransfers(tx, deps.deployment, fresh.slice(start, start + INSERT_MAX))
     for (const transferId of part) inserted.add(transferId)
   }
+  const stored = fresh.filter(({ transferId }) => inserted.has(transferId))
+  const unmatched = stored.filter(({ decision }) => decision.state === 'UNMATCHED')
   await requestUnmatchedMail(
     tx,
-    transfers
-      .filter((one) => one.decision.state === 'UNMATCHED' && inserted.has(one.transferId))
-      .map((one) => one.transferId),
+    unmatched.map(({ transferId }) => transferId),
   )
-  const credited = transfers
-    .filter((transfer) => inserted.has(transfer.transferId))
-    .flatMap((transfer) => paymentOf(transfer.decision))
-  for (const { transferId, hit, decision } of transfers) {
-    if (!inserted.has(transferId)) continue
+  for (const { hit, decision } of stored) {
     deps.log.info('transfer', {
       state: decision.state,
       rule: decision.rule,
@@ -140,6 +136,7 @@ export async function storeHits(
       txHash: hit.observation.txHash,
     })
   }
+  const credited = stored.flatMap(({ decision }) => paymentOf(decision))
   return noticeCredits(tx, locked, credited, position, deps.settings)
 }
 
