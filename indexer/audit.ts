@@ -1,9 +1,9 @@
 import { type Tx, withTransaction } from '#shared/db.ts'
-import { noticeCredits, writeReceived } from '#shared/payments/notice.ts'
-import { lockPayments, readCredits } from '#shared/payments/queries.ts'
+import { noticeCredits, sumCredits, writeReceived } from '#shared/payments/notice.ts'
+import { type CreditRow, lockPayments, readCredits } from '#shared/payments/queries.ts'
 import type { LockedPayment } from '#shared/payments/row.ts'
 import { settle } from '#shared/payments/settle.ts'
-import { movePayment } from '#shared/payments/transition.ts'
+import { movePayments, type PaymentCause } from '#shared/payments/transition.ts'
 import { announcePayments } from '#shared/wake.ts'
 import { type CommitDeps, Fenced, findHits, storeHits } from './commit.ts'
 import { lockAudited, swapAudited } from './cursor.ts'
@@ -121,33 +121,28 @@ export function compareReadings(hits: readonly Hit[], stored: readonly StoredTra
 /** Up to where everything is deep enough and was read twice, and where the deployment stands. */
 type Depth = { depthBlock: number; depthTimeMs: number; position: number }
 
-/** Lets every payment with transfers newly at depth be settled. */
+/** Lets every payment with transfers newly at depth be settled; answers the ids of those that were. */
 async function settleAtDepth(deps: CommitDeps, tx: Tx, depth: Depth): Promise<string[]> {
   const { deployment } = deps.deployment
   const waiting = await readPaymentsAtDepth(tx, deployment, depth.depthBlock)
   const locked = await lockPayments(tx, waiting)
   const credits = await readCredits(tx, [...locked.keys()])
-  const moved: string[] = []
-  for (const payment of locked.values()) {
-    const after = await settlePayment(
-      deps,
-      tx,
-      payment,
-      credits.get(payment.paymentId) ?? [],
-      depth,
-    )
-    if (after) moved.push(payment.paymentId)
-  }
-  return moved
+  const judged = [...locked.values()].map((payment) => {
+    return judge(payment, credits.get(payment.paymentId) ?? [], depth)
+  })
+  const causes = judged.flatMap(({ cause }) => cause ?? [])
+  const moved = await movePayments(tx, causes, deps.settings)
+  const undecided = judged.filter(({ cause }) => !cause)
+  await markFinal(
+    tx,
+    undecided.flatMap(({ countedTransferIds }) => countedTransferIds),
+  )
+  await writeReceived(tx, undecided)
+  return [...moved.keys()]
 }
 
-async function settlePayment(
-  deps: CommitDeps,
-  tx: Tx,
-  payment: LockedPayment,
-  credits: Parameters<typeof settle>[0],
-  depth: Depth,
-): Promise<LockedPayment | undefined> {
+/** What the transfers at depth decide about a payment, if anything yet: pure. */
+function judge(payment: LockedPayment, credits: readonly CreditRow[], depth: Depth) {
   const { outcome, counted, receivedBaseUnits } = settle(credits, {
     priceBaseUnits: payment.priceBaseUnits,
     dueBaseUnits: payment.amountBaseUnits,
@@ -158,23 +153,14 @@ async function settlePayment(
   })
   const countedTransferIds = counted.map((credit) => credit.transferId)
   const last = counted.at(-1)
-  if (outcome && last) {
-    return movePayment(
-      tx,
+  const cause: PaymentCause | undefined = outcome &&
+    last && {
       payment,
-      outcome,
-      {
-        txHash: last.txHash,
-        blockNumber: last.blockNumber,
-        receivedBaseUnits,
-        countedTransferIds,
-        position: depth.position,
+      trigger: outcome,
+      facts: {
+        ...{ txHash: last.txHash, blockNumber: last.blockNumber },
+        ...{ receivedBaseUnits, countedTransferIds, position: depth.position },
       },
-      deps.settings,
-    )
-  }
-  await markFinal(tx, countedTransferIds)
-  const received = credits.reduce((sum, { amountBaseUnits }) => sum + amountBaseUnits, 0n)
-  await writeReceived(tx, payment.paymentId, received)
-  return undefined
+    }
+  return { payment, cause, countedTransferIds, receivedBaseUnits: sumCredits(credits) }
 }

@@ -53,11 +53,27 @@ export type EventDraft = {
  * Call it in the transaction of the change it tells.
  */
 export async function insertEvent(tx: Tx, draft: EventDraft): Promise<void> {
-  await tx`
+  await insertEvents(tx, [draft])
+}
+
+/** {@link insertEvent} for many, in their order: a statement to await, or to put into another one. */
+export function insertEvents(tx: Tx, drafts: readonly EventDraft[]) {
+  const rows = drafts.map((draft) => ({
+    event_id: draft.eventId,
+    order_key: newOrderKey(),
+    store_id: draft.storeId,
+    account_id: draft.accountId,
+    mode: draft.mode,
+    type: draft.type,
+    payment_id: draft.paymentId ?? null,
+    subscription_id: draft.subscriptionId ?? null,
+    body: eventBody(draft),
+    created_at: (draft.storedAt ?? draft.createdAt).toISOString(),
+  }))
+  return tx`
     insert into events (event_id, order_key, store_id, account_id, mode, type, payment_id, subscription_id, body, created_at)
-    values (${draft.eventId}, ${newOrderKey()}, ${draft.storeId}, ${draft.accountId}, ${draft.mode}, ${draft.type},
-      ${draft.paymentId ?? null}, ${draft.subscriptionId ?? null}, ${eventBody(draft)},
-      ${draft.storedAt ?? draft.createdAt})
+    select event_id, order_key, store_id, account_id, mode, type, payment_id, subscription_id, body, created_at
+    from jsonb_populate_recordset(null::events, ${tx.json(rows)})
     on conflict (event_id) do nothing`
 }
 

@@ -100,25 +100,38 @@ export async function requestLinkMail(
     values (${newId('req')}, ${MAIL_KIND}, ${subject}, ${tx.json(body)})`
 }
 
+/** An event of a subscription as its buyer may be written about it. */
+export type SubscriptionNews = {
+  subscription: SubscriptionFacts
+  type: SubscriptionEventType
+  eventId: string
+  daysUntilDue?: number
+}
+
 /**
- * Asks the dispatcher to write to a subscription's buyer about an event, in the transaction of the event, once for each.
- * Without a buyer's address, or of an event that buyers are not written about, nothing is asked.
+ * Asks the dispatcher to write to the buyers of subscriptions about events, in the transaction of the events, once for
+ * each. Without a buyer's address, or of an event that buyers are not written about, nothing is asked.
  */
-export async function requestSubscriptionMail(
+export async function requestSubscriptionMails(
   tx: Tx,
-  { subscriptionId, buyerEmail, nextDueAt }: SubscriptionFacts,
-  type: SubscriptionEventType,
-  { eventId, daysUntilDue }: { eventId: string; daysUntilDue?: number },
+  news: readonly SubscriptionNews[],
 ): Promise<void> {
-  const template = BUYER_MAILS[type]
-  if (template === undefined || buyerEmail === null || nextDueAt === null) return
-  const body: BuyerMailBody = {
-    ...{ template, subscriptionId, dueAt: nextDueAt.toISOString() },
-    ...(daysUntilDue === undefined ? {} : { daysUntilDue }),
-  }
+  const rows = news.flatMap(({ subscription, type, eventId, daysUntilDue }) => {
+    const { subscriptionId, buyerEmail, nextDueAt } = subscription
+    const template = BUYER_MAILS[type]
+    if (template === undefined || buyerEmail === null || nextDueAt === null) return []
+    const body: BuyerMailBody = {
+      ...{ template, subscriptionId, dueAt: nextDueAt.toISOString() },
+      ...(daysUntilDue === undefined ? {} : { daysUntilDue }),
+    }
+    return [{ request_id: newId('req'), subject: `${template}:${eventId}`, body }]
+  })
+  if (rows.length === 0) return
   await tx`
     insert into requests (request_id, kind, subject, body)
-    values (${newId('req')}, ${MAIL_KIND}, ${`${template}:${eventId}`}, ${tx.json(body)})
+    select request_id, ${MAIL_KIND}, subject, body
+    from jsonb_populate_recordset(null::requests, ${tx.json(rows)})
+    order by subject
     on conflict do nothing`
 }
 

@@ -1,9 +1,9 @@
 import type { Tx } from '#shared/db.ts'
 import { requestUnmatchedMail } from '#shared/mail-requests.ts'
 import { rescale } from '#shared/money.ts'
-import { isCredited, isPaid, isTerminal } from '#shared/payments/machine.ts'
+import { isCredited, isPaid } from '#shared/payments/machine.ts'
 import type { PaymentRow } from '#shared/payments/row.ts'
-import { creditSubscription, lapseSubscription } from '#shared/subscriptions/service.ts'
+import { settleSubscriptions } from '#shared/subscriptions/service.ts'
 import type { SubscriptionContext } from '#shared/subscriptions/transition.ts'
 
 /** What an operator decided about ended payments. */
@@ -14,109 +14,166 @@ export type DoorSettings = {
   subscriptions: SubscriptionContext
 }
 
+/** A payment that has just ended, and the transfers that decided how. */
+export type Outcome = { payment: PaymentRow; countedTransferIds: readonly string[] }
+
 /** Volume is counted in millionths of a US dollar; tokens are pegged to it. */
 const VOLUME_DECIMALS = 6
 
-/** Everything that follows from a payment's new status, in the same transaction. */
+/**
+ * Everything that follows from the end of payments, in the same transaction: each kind of effect in one statement for
+ * all of them, and none where nothing is to do.
+ */
 export async function runEffects(
   tx: Tx,
-  payment: PaymentRow,
-  countedTransferIds: readonly string[],
+  outcomes: readonly Outcome[],
   settings: DoorSettings,
 ): Promise<void> {
-  if (!isTerminal(payment.status)) return
-  await quarantineSlot(tx, payment, settings.quarantineHours)
-  await releaseUncounted(tx, payment, countedTransferIds)
-  if (isCredited(payment.status) && payment.mode === 'live') await countVolume(tx, payment)
-  if (isPaid(payment.status)) {
-    if (payment.sessionId !== null) await completeSession(tx, payment)
-    if (payment.originHost !== null && payment.mode === 'live') await flagOrigin(tx, payment)
-  }
-  if (payment.subscriptionId !== null) {
-    const settle = isPaid(payment.status) ? creditSubscription : lapseSubscription
-    await settle(tx, payment.subscriptionId, settings.subscriptions)
-  }
+  const payments = outcomes.map(({ payment }) => payment)
+  const paid = payments.filter(({ status }) => isPaid(status))
+  await quarantineSlots(tx, payments, settings.quarantineHours)
+  await releaseUncounted(tx, outcomes)
+  await countVolume(tx, payments)
+  await completeSessions(tx, paid)
+  await flagOrigins(tx, paid)
+  await settleSubscriptions(
+    tx,
+    payments.flatMap(({ subscriptionId, status }) => {
+      return subscriptionId === null ? [] : [{ subscriptionId, isPaid: isPaid(status) }]
+    }),
+    settings.subscriptions,
+  )
 }
 
-async function quarantineSlot(tx: Tx, payment: PaymentRow, hours: number): Promise<void> {
+async function quarantineSlots(
+  tx: Tx,
+  payments: readonly PaymentRow[],
+  hours: number,
+): Promise<void> {
+  const exclusive = payments.filter(({ isExclusive }) => isExclusive)
   await tx`
+    with freed as (
+      update xpub_addresses x set free_at = service_now() + make_interval(hours => ${hours})
+      from unnest(
+        ${exclusive.map(({ address }) => address)}::text[],
+        ${exclusive.map(({ paymentId }) => paymentId)}::text[]
+      ) e (address, payment_id)
+      where x.address = e.address and x.payment_id = e.payment_id
+    )
     update slots set
       is_open = false,
       ended_at = service_now(),
       release_at = service_now() + make_interval(hours => ${hours})
-    where payment_id = ${payment.paymentId}`
-  if (!payment.isExclusive) return
-  await tx`
-    update xpub_addresses set free_at = service_now() + make_interval(hours => ${hours})
-    where address = ${payment.address} and payment_id = ${payment.paymentId}`
+    where payment_id = any (${payments.map(({ paymentId }) => paymentId)})`
 }
 
 /**
- * What was attributed but did not decide the outcome goes to the inbox: what was still on its way when the payment
- * settled is late; what lies on an expired or canceled payment is dust.
+ * What was attributed but did not decide the outcome goes to the inbox of each store that has its address: what was
+ * still on its way when the payment settled is late; what lies on an expired or canceled payment is dust.
  */
-async function releaseUncounted(
-  tx: Tx,
-  payment: PaymentRow,
-  countedTransferIds: readonly string[],
-): Promise<void> {
-  const reason = isCredited(payment.status) ? 'LATE' : 'DUST'
-  if (countedTransferIds.length > 0) {
-    await tx`
-      update transfers set is_final = true
-      where transfer_id = any (${[...countedTransferIds]})`
-  }
+async function releaseUncounted(tx: Tx, outcomes: readonly Outcome[]): Promise<void> {
+  const reasons = outcomes.map(({ payment }) => (isCredited(payment.status) ? 'LATE' : 'DUST'))
   const released = await tx<{ transferId: string }[]>`
-    update transfers set
-      state = 'UNMATCHED',
-      payment_id = null,
-      reason = ${reason},
-      rule = 'released',
-      candidates = ${tx.json([payment.paymentId])}
-    where payment_id = ${payment.paymentId} and state = 'MATCHED'
-      and not transfer_id = any (${[...countedTransferIds]})
-    returning transfer_id`
-  for (const { transferId } of released) await listUnmatched(tx, transferId)
+    with ended as (
+      select * from unnest(
+        ${outcomes.map(({ payment }) => payment.paymentId)}::text[], ${reasons}::text[]
+      ) as t (payment_id, reason)
+    ),
+    counted as (
+      select unnest(${outcomes.flatMap((outcome) => outcome.countedTransferIds)}::text[]) as transfer_id
+    ),
+    final as (
+      update transfers t set is_final = true
+      from counted c
+      where t.transfer_id = c.transfer_id
+    ),
+    released as (
+      update transfers t set
+        state = 'UNMATCHED',
+        payment_id = null,
+        reason = e.reason,
+        rule = 'released',
+        candidates = jsonb_build_array(e.payment_id)
+      from ended e
+      where t.payment_id = e.payment_id and t.state = 'MATCHED'
+        and not exists (select from counted c where c.transfer_id = t.transfer_id)
+      returning t.transfer_id, t.mode, t.address
+    ),
+    listed as (
+      insert into inbox (store_id, mode, transfer_id, state)
+      select distinct w.store_id, r.mode, r.transfer_id, 'UNMATCHED'
+      from released r
+      left join xpub_addresses x on x.address = r.address
+      join wallets w on w.mode = r.mode and (w.address = r.address or w.xpub = x.xpub)
+      on conflict (store_id, transfer_id) do update set state = 'UNMATCHED'
+    )
+    select transfer_id from released`
   await requestUnmatchedMail(
     tx,
     released.map((row) => row.transferId),
   )
 }
 
-/** Lists a transfer that belongs to nobody in the inbox of each store that has its address. */
-export async function listUnmatched(tx: Tx, transferId: string): Promise<void> {
-  await tx`
-    insert into inbox (store_id, mode, transfer_id, state)
-    select distinct w.store_id, t.mode, t.transfer_id, 'UNMATCHED'
-    from transfers t
-    left join xpub_addresses x on x.address = t.address
-    join wallets w on w.mode = t.mode and (w.address = t.address or w.xpub = x.xpub)
-    where t.transfer_id = ${transferId}
-    on conflict (store_id, transfer_id) do update set state = 'UNMATCHED'`
-}
-
-async function countVolume(tx: Tx, payment: PaymentRow): Promise<void> {
-  // Rounded down to a millionth: 18-decimal tokens have finer units than volume.
-  const scale = 10n ** BigInt(Math.max(0, payment.decimals - VOLUME_DECIMALS))
-  const whole = payment.receivedBaseUnits - (payment.receivedBaseUnits % scale)
-  const amountMicros = rescale(whole, payment.decimals, VOLUME_DECIMALS) ?? 0n
+async function countVolume(tx: Tx, payments: readonly PaymentRow[]): Promise<void> {
+  const credited = payments.filter(({ status, mode }) => isCredited(status) && mode === 'live')
+  if (credited.length === 0) return
   await tx`
     insert into volume_entries (payment_id, account_id, month, amount_micros)
-    values (${payment.paymentId}, ${payment.accountId},
-      date_trunc('month', service_now() at time zone 'UTC')::date, ${amountMicros})`
+    select payment_id, account_id, date_trunc('month', service_now() at time zone 'UTC')::date, amount_micros
+    from unnest(
+      ${credited.map(({ paymentId }) => paymentId)}::text[],
+      ${credited.map(({ accountId }) => accountId)}::text[],
+      ${credited.map((payment) => volumeOf(payment).toString())}::numeric[]
+    ) t (payment_id, account_id, amount_micros)`
 }
 
-async function completeSession(tx: Tx, payment: PaymentRow): Promise<void> {
+/** Rounded down to a millionth: 18-decimal tokens have finer units than volume. */
+function volumeOf({ receivedBaseUnits, decimals }: PaymentRow): bigint {
+  const scale = 10n ** BigInt(Math.max(0, decimals - VOLUME_DECIMALS))
+  const whole = receivedBaseUnits - (receivedBaseUnits % scale)
+  return rescale(whole, decimals, VOLUME_DECIMALS) ?? 0n
+}
+
+/** A session is completed by the first payment that pays it. Locked in order, so that two batches never wait in a circle. */
+async function completeSessions(tx: Tx, paid: readonly PaymentRow[]): Promise<void> {
+  const pairs = paid.flatMap(({ sessionId, paymentId }) => {
+    return sessionId === null ? [] : [{ sessionId, paymentId }]
+  })
+  if (pairs.length === 0) return
+  const firsts = new Map(pairs.reverse().map(({ sessionId, paymentId }) => [sessionId, paymentId]))
   await tx`
-    update checkout_sessions set status = 'COMPLETED', payment_id = ${payment.paymentId}
-    where session_id = ${payment.sessionId} and status = 'OPEN'`
+    with given as (
+      select * from unnest(${[...firsts.keys()]}::text[], ${[...firsts.values()]}::text[])
+        as t (session_id, payment_id)
+    ),
+    locked as (
+      select s.session_id
+      from checkout_sessions s
+      join given g on g.session_id = s.session_id
+      where s.status = 'OPEN'
+      order by s.session_id
+      for update of s
+    )
+    update checkout_sessions s set status = 'COMPLETED', payment_id = g.payment_id
+    from given g
+    join locked l on l.session_id = g.session_id
+    where s.session_id = g.session_id and s.status = 'OPEN'`
 }
 
 /** A host that produced a confirmed live payment comes up for the seller's review (spec section 5). */
-async function flagOrigin(tx: Tx, payment: PaymentRow): Promise<void> {
+async function flagOrigins(tx: Tx, paid: readonly PaymentRow[]): Promise<void> {
+  const flagged = paid.flatMap(({ storeId, originHost, mode }) => {
+    return originHost === null || mode !== 'live' ? [] : [{ storeId, originHost }]
+  })
+  if (flagged.length === 0) return
   await tx`
     insert into origins as o (store_id, host, first_confirmed_at)
-    values (${payment.storeId}, ${payment.originHost}, service_now())
-    on conflict (store_id, host) do update set
-      first_confirmed_at = coalesce(o.first_confirmed_at, excluded.first_confirmed_at)`
+    select distinct store_id, host, service_now()
+    from unnest(
+      ${flagged.map(({ storeId }) => storeId)}::text[],
+      ${flagged.map(({ originHost }) => originHost)}::text[]
+    ) t (store_id, host)
+    order by store_id, host
+    on conflict (store_id, host) do update set first_confirmed_at = excluded.first_confirmed_at
+    where o.first_confirmed_at is null`
 }

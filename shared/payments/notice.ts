@@ -1,9 +1,9 @@
 import type { Tx } from '#shared/db.ts'
 import type { DoorSettings } from '#shared/payments/effects.ts'
-import { readCredits } from '#shared/payments/queries.ts'
+import { type CreditRow, readCredits } from '#shared/payments/queries.ts'
 import type { LockedPayment } from '#shared/payments/row.ts'
 import { isNoticed } from '#shared/payments/settle.ts'
-import { movePayment } from '#shared/payments/transition.ts'
+import { movePayments, type PaymentCause } from '#shared/payments/transition.ts'
 
 /**
  * Sums what is attributed to each payment now and lets it be detected, or taken back. The payments must be locked;
@@ -17,41 +17,54 @@ export async function noticeCredits(
   settings: DoorSettings,
 ): Promise<string[]> {
   const credits = await readCredits(tx, [...new Set(paymentIds)])
-  const moved: string[] = []
-  for (const [paymentId, credit] of credits) {
+  const causes = [...credits].flatMap(([paymentId, credit]) => {
     const payment = locked.get(paymentId)
-    if (!payment) continue
-    const receivedBaseUnits = credit.reduce((sum, { amountBaseUnits }) => sum + amountBaseUnits, 0n)
-    const first = credit[0]
-    const isEnough = isNoticed(receivedBaseUnits, payment.amountBaseUnits)
-    const after = isEnough
-      ? await movePayment(
-          tx,
-          payment,
-          'transferSeen',
-          {
-            receivedBaseUnits,
-            position,
-            ...(first ? { txHash: first.txHash, blockNumber: first.blockNumber } : {}),
-          },
-          settings,
-        )
-      : await movePayment(
-          tx,
-          payment,
-          'retracted',
-          { receivedBaseUnits, txHash: null, blockNumber: null },
-          settings,
-        )
-    if (after) moved.push(paymentId)
-    else await writeReceived(tx, paymentId, receivedBaseUnits)
-  }
-  return moved
+    return payment ? [toCause(payment, credit, position)] : []
+  })
+  const moved = await movePayments(tx, causes, settings)
+  const stayed = causes.filter(({ payment }) => !moved.has(payment.paymentId))
+  await writeReceived(
+    tx,
+    stayed.map(({ payment, facts }) => ({ payment, receivedBaseUnits: facts.receivedBaseUnits })),
+  )
+  return [...moved.keys()]
 }
 
-/** Writes what a payment received so far, without touching its status. */
-export async function writeReceived(tx: Tx, paymentId: string, received: bigint): Promise<void> {
+/** Whether what was seen is enough to be noticed, or too little is left of it. */
+function toCause(
+  payment: LockedPayment,
+  credits: readonly CreditRow[],
+  position: number | null,
+): PaymentCause & { facts: { receivedBaseUnits: bigint } } {
+  const receivedBaseUnits = sumCredits(credits)
+  const [first] = credits
+  if (isNoticed(receivedBaseUnits, payment.amountBaseUnits)) {
+    const place = first ? { txHash: first.txHash, blockNumber: first.blockNumber } : {}
+    return { payment, trigger: 'transferSeen', facts: { receivedBaseUnits, position, ...place } }
+  }
+  const facts = { receivedBaseUnits, txHash: null, blockNumber: null }
+  return { payment, trigger: 'retracted', facts }
+}
+
+/** Base units of all of them together. */
+export function sumCredits(credits: readonly Pick<CreditRow, 'amountBaseUnits'>[]): bigint {
+  return credits.reduce((sum, { amountBaseUnits }) => sum + amountBaseUnits, 0n)
+}
+
+/** Writes what locked payments received so far, where that is news, without touching their status. */
+export async function writeReceived(
+  tx: Tx,
+  received: readonly { payment: LockedPayment; receivedBaseUnits: bigint }[],
+): Promise<void> {
+  const changed = received.filter(({ payment, receivedBaseUnits }) => {
+    return payment.receivedBaseUnits !== receivedBaseUnits
+  })
+  if (changed.length === 0) return
   await tx`
-    update payments set received_base_units = ${received}
-    where payment_id = ${paymentId} and received_base_units <> ${received}`
+    update payments p set received_base_units = g.amount
+    from unnest(
+      ${changed.map(({ payment }) => payment.paymentId)}::text[],
+      ${changed.map(({ receivedBaseUnits }) => receivedBaseUnits.toString())}::numeric[]
+    ) g (payment_id, amount)
+    where p.payment_id = g.payment_id`
 }

@@ -1,5 +1,6 @@
+import { assert } from '#shared/assert.ts'
 import type { Tx } from '#shared/db.ts'
-import { insertEvent, paymentEvent } from '#shared/events.ts'
+import { type EventDraft, insertEvents, paymentEvent } from '#shared/events.ts'
 import { newOrderKey } from '#shared/ids.ts'
 import { type DoorSettings, runEffects } from '#shared/payments/effects.ts'
 import {
@@ -22,12 +23,50 @@ export type PaymentFacts = {
   position?: number | null
 }
 
+/** A trigger, the payment it concerns and what it brings along. */
+export type PaymentCause = { payment: LockedPayment; trigger: PaymentTrigger; facts: PaymentFacts }
+
+/** A cause for which the machine has a move. */
+type Decided = {
+  before: LockedPayment
+  after: LockedPayment
+  trigger: PaymentTrigger
+  event: EventDraft | undefined
+  countedTransferIds: readonly string[]
+}
+
+/** Moves written in one statement: far below the server's deadline for one. */
+const MOVES_MAX = 1_000
+
 /**
- * The one door through which a payment's status changes. `payment` must be locked by this transaction
- * (`lockPayments`). Asks the machine, writes the status, the event and the move, and runs the effects: slot, volume,
- * session, origin, inbox. Answers the payment after the move, or undefined when the trigger is ignored in its status,
- * in which case nothing is written.
+ * The one door through which the status of payments changes: many at once, or one. They must be locked by this
+ * transaction (`lockPayments`), and each be named once. Asks the machine for each, writes statuses, moves and events,
+ * and runs the effects: slots, volume, sessions, origins, subscriptions, inbox; a handful of statements, however many
+ * payments move. Answers those that moved, as they are after it; where a trigger is ignored nothing is written.
  */
+export async function movePayments(
+  tx: Tx,
+  causes: readonly PaymentCause[],
+  settings: DoorSettings,
+): Promise<Map<string, LockedPayment>> {
+  const decided = causes.flatMap((cause) => decide(cause) ?? [])
+  const moved = new Map(decided.map(({ after }) => [after.paymentId, after]))
+  assert(moved.size === decided.length, 'a payment moves once in a batch')
+  for (let start = 0; start < decided.length; start += MOVES_MAX) {
+    await writeMoves(tx, decided.slice(start, start + MOVES_MAX))
+  }
+  const ended = decided.filter(({ after }) => isTerminal(after.status))
+  for (let start = 0; start < ended.length; start += MOVES_MAX) {
+    const part = ended.slice(start, start + MOVES_MAX)
+    const outcomes = part.map(({ after, countedTransferIds }) => {
+      return { payment: after, countedTransferIds }
+    })
+    await runEffects(tx, outcomes, settings)
+  }
+  return moved
+}
+
+/** {@link movePayments} for one: the payment after the move, or undefined when the trigger is ignored. */
 export async function movePayment(
   tx: Tx,
   payment: LockedPayment,
@@ -35,19 +74,19 @@ export async function movePayment(
   facts: PaymentFacts,
   settings: DoorSettings,
 ): Promise<LockedPayment | undefined> {
+  const moved = await movePayments(tx, [{ payment, trigger, facts }], settings)
+  return moved.get(payment.paymentId)
+}
+
+/** What the machine says to a cause, and what the seller is told of it: pure. */
+function decide({ payment, trigger, facts }: PaymentCause): Decided | undefined {
   const move = nextPaymentMove(payment.status, trigger)
   if (!move) return undefined
-  const moved = applyMove(payment, move, facts)
-  await writePayment(tx, payment, moved, trigger)
-  if (move.event) {
-    const confirmations = confirmationsOf(moved, facts.position ?? null)
-    await insertEvent(
-      tx,
-      paymentEvent(moved, move.event, { createdAt: payment.now, confirmations }),
-    )
-  }
-  await runEffects(tx, moved, facts.countedTransferIds ?? [], settings)
-  return moved
+  const after = applyMove(payment, move, facts)
+  const { countedTransferIds = [], position = null } = facts
+  const told = { createdAt: payment.now, confirmations: confirmationsOf(after, position) }
+  const event = move.event && paymentEvent(after, move.event, told)
+  return { before: payment, after, trigger, event, countedTransferIds }
 }
 
 /** The row after a move: pure. */
@@ -66,25 +105,43 @@ function applyMove(payment: LockedPayment, move: PaymentMove, facts: PaymentFact
   }
 }
 
-async function writePayment(
-  tx: Tx,
-  before: LockedPayment,
-  after: LockedPayment,
-  trigger: PaymentTrigger,
-): Promise<void> {
+/** Statuses, moves and events in one statement. */
+async function writeMoves(tx: Tx, decided: readonly Decided[]): Promise<void> {
+  const rows = decided.map(({ before, after, trigger }) => ({
+    payment_id: after.paymentId,
+    move_key: newOrderKey(),
+    from_status: before.status,
+    to_status: after.status,
+    trigger,
+    tx_hash: after.txHash,
+    block_number: after.blockNumber,
+    received: after.receivedBaseUnits.toString(),
+    is_simulated: after.isSimulated,
+    detected_at: after.detectedAt?.toISOString() ?? null,
+    settled_at: after.settledAt?.toISOString() ?? null,
+  }))
+  const events = decided.flatMap(({ event }) => event ?? [])
   await tx`
-    with moved as (
-      update payments set
-        status = ${after.status},
-        tx_hash = ${after.txHash},
-        block_number = ${after.blockNumber},
-        received_base_units = ${after.receivedBaseUnits},
-        is_simulated = ${after.isSimulated},
-        detected_at = ${after.detectedAt},
-        settled_at = ${after.settledAt}
-      where payment_id = ${after.paymentId}
-      returning payment_id
-    )
+    with given as (
+      select * from jsonb_to_recordset(${tx.json(rows)}) as t (
+        payment_id text, move_key text, from_status text, to_status text, trigger text, tx_hash text,
+        block_number bigint, received numeric, is_simulated boolean, detected_at timestamptz,
+        settled_at timestamptz
+      )
+    ),
+    moved as (
+      update payments p set
+        status = g.to_status,
+        tx_hash = g.tx_hash,
+        block_number = g.block_number,
+        received_base_units = g.received,
+        is_simulated = g.is_simulated,
+        detected_at = g.detected_at,
+        settled_at = g.settled_at
+      from given g
+      where p.payment_id = g.payment_id
+    ),
+    told as (${insertEvents(tx, events)})
     insert into payment_moves (payment_id, move_key, from_status, to_status, trigger)
-    select payment_id, ${newOrderKey()}, ${before.status}, ${after.status}, ${trigger} from moved`
+    select payment_id, move_key, from_status, to_status, trigger from given`
 }

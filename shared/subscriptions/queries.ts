@@ -23,14 +23,23 @@ export async function lockSubscription(
   tx: Tx,
   subscriptionId: string,
 ): Promise<LockedSubscription | undefined> {
+  return (await lockSubscriptions(tx, [subscriptionId])).get(subscriptionId)
+}
+
+/** {@link lockSubscription} for many, in id order so that two transactions never wait for each other in a circle. */
+export async function lockSubscriptions(
+  tx: Tx,
+  subscriptionIds: readonly string[],
+): Promise<Map<string, LockedSubscription>> {
   const rows = await tx<LockedSubscription[]>`
     select s.*, s.next_action_at + s.clock_offset as next_action_at, t.reminder_days, t.grace_days,
       service_now() + s.clock_offset as now, service_now() as service_now
     from subscriptions s
     join stores t on t.store_id = s.store_id
-    where s.subscription_id = ${subscriptionId}
+    where s.subscription_id = any (${[...new Set(subscriptionIds)]})
+    order by s.subscription_id
     for update of s`
-  return rows[0]
+  return new Map(rows.map((row) => [row.subscriptionId, row]))
 }
 
 /** Locks a batch of subscriptions in which something is due; those that another process holds are left to it. */
@@ -82,13 +91,17 @@ export async function writeClock(tx: Tx, subscriptionId: string, now: Date): Pro
     where s.subscription_id = ${subscriptionId}`
 }
 
-/** Whether a payment of the subscription may still be paid. */
-export async function hasOpenPayment(tx: Tx, subscriptionId: string): Promise<boolean> {
-  const rows = await tx`
-    select from payments
-    where subscription_id = ${subscriptionId} and status in ('PENDING', 'DETECTED')
-    limit 1`
-  return rows.length > 0
+/** Those of these subscriptions of which a payment may still be paid. */
+export async function readWithOpenPayment(
+  tx: Tx,
+  subscriptionIds: readonly string[],
+): Promise<Set<string>> {
+  if (subscriptionIds.length === 0) return new Set()
+  const rows = await tx<{ subscriptionId: string }[]>`
+    select distinct subscription_id
+    from payments
+    where subscription_id = any (${[...subscriptionIds]}) and status in ('PENDING', 'DETECTED')`
+  return new Set(rows.map((row) => row.subscriptionId))
 }
 
 /** Payments that a subscription which was never paid waits for, and whose window is over at that time. */

@@ -1,40 +1,64 @@
 import { assert } from '#shared/assert.ts'
 import type { Tx } from '#shared/db.ts'
-import { hasOpenPayment, lockSubscription, writeNextAction } from '#shared/subscriptions/queries.ts'
+import {
+  lockSubscriptions,
+  readWithOpenPayment,
+  writeNextAction,
+} from '#shared/subscriptions/queries.ts'
 import type { LockedSubscription } from '#shared/subscriptions/row.ts'
 import { dueAction, nextActionAt, paidCalendar } from '#shared/subscriptions/schedule.ts'
-import { moveSubscription, type SubscriptionContext } from '#shared/subscriptions/transition.ts'
+import {
+  decideSubscription,
+  moveSubscription,
+  type SubscriptionContext,
+  type SubscriptionMoved,
+  writeSubscriptions,
+} from '#shared/subscriptions/transition.ts'
 
 /** Steps of one subscription in one go, a count: each reminder, the due date, the end of grace, with room to spare. */
 const STEPS_MAX = 100
 
-/**
- * A payment of the subscription was credited in full: it is activated, or one more period is paid, whenever the payment
- * comes. Of one that has ended nothing changes: the money is the seller's, to keep or to give back.
- * The payment is locked by this transaction already.
- */
-export async function creditSubscription(
-  tx: Tx,
-  subscriptionId: string,
-  context: SubscriptionContext,
-): Promise<void> {
-  const subscription = await lockSubscription(tx, subscriptionId)
-  assert(subscription !== undefined, 'a payment names a subscription that exists')
-  const step = paidCalendar(subscription, subscription.now)
-  await moveSubscription(tx, subscription, 'paid', step, context)
-}
+/** A subscription of which a payment has ended, and whether it was paid in full. */
+export type EndedPayment = { subscriptionId: string; isPaid: boolean }
 
-/** A payment of the subscription ended without paying it: one that was never active ends with its last open payment. */
-export async function lapseSubscription(
+/**
+ * Payments of subscriptions ended. One credited in full activates its subscription, or pays one more period, whenever it
+ * comes; of one that has ended nothing changes: the money is the seller's, to keep or to give back. A subscription that
+ * was never active ends with its last open payment. The payments are locked by this transaction already, and written.
+ */
+export async function settleSubscriptions(
   tx: Tx,
-  subscriptionId: string,
+  ended: readonly EndedPayment[],
   context: SubscriptionContext,
 ): Promise<void> {
-  const subscription = await lockSubscription(tx, subscriptionId)
-  assert(subscription !== undefined, 'a payment names a subscription that exists')
-  // Asked under the lock: of two payments that end at once the second sees the first.
-  if (subscription.status !== 'PENDING' || (await hasOpenPayment(tx, subscriptionId))) return
-  await moveSubscription(tx, subscription, 'firstPaymentLapsed', {}, context)
+  if (ended.length === 0) return
+  const locked = await lockSubscriptions(
+    tx,
+    ended.map(({ subscriptionId }) => subscriptionId),
+  )
+  const get = (subscriptionId: string): LockedSubscription => {
+    const subscription = locked.get(subscriptionId)
+    assert(subscription !== undefined, 'a payment names a subscription that exists')
+    return subscription
+  }
+  const moves: SubscriptionMoved[] = []
+  const move = (subscriptionId: string, trigger: 'paid' | 'firstPaymentLapsed') => {
+    const subscription = get(subscriptionId)
+    const step = trigger === 'paid' ? paidCalendar(subscription, subscription.now) : {}
+    const moved = decideSubscription(subscription, trigger, step, context)
+    if (!moved) return
+    locked.set(subscriptionId, moved.after)
+    moves.push(moved)
+  }
+  // What is paid comes first: of two payments that end at once, one paid, the subscription must not lapse.
+  for (const { subscriptionId, isPaid } of ended) if (isPaid) move(subscriptionId, 'paid')
+  const unpaid = ended.flatMap(({ subscriptionId, isPaid }) => {
+    return !isPaid && get(subscriptionId).status === 'PENDING' ? [subscriptionId] : []
+  })
+  // Asked under the lock: of two payments that end at once in two transactions the second sees the first.
+  const waiting = await readWithOpenPayment(tx, unpaid)
+  for (const id of unpaid) if (!waiting.has(id)) move(id, 'firstPaymentLapsed')
+  await writeSubscriptions(tx, moves)
 }
 
 /** Does what has fallen due until now, late as it may be. The subscription must be locked. */
