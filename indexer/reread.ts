@@ -1,10 +1,20 @@
 import { commitAudit, commitReread } from './audit.ts'
-import { noteDisagreement, readBlockHash, readHeldBlocks, readIsAuditWanted } from './cursor.ts'
+import {
+  noteDisagreement,
+  readBlockHash,
+  readHeldAddresses,
+  readHeldBlocks,
+  readIsAuditWanted,
+} from './cursor.ts'
+import type { AuditReading } from './drivers/driver.ts'
 import type { FollowDeps, Place } from './place.ts'
 import { goBack } from './reorganise.ts'
+import { RpcError } from './rpc-error.ts'
 
 /** Blocks read a second time in one transaction. */
 const AUDIT_BLOCKS_MAX = 500
+/** Recipients whose balances a second reading may go by: a few calls. With more, it takes receipts. */
+const RECIPIENTS_MAX = 2_000
 /** With nothing waiting for depth, blocks are read the second time at least this often, in milliseconds. */
 const AUDIT_EVERY_MS = 10_000
 /** Milliseconds spent on second readings before the head is looked at again. */
@@ -43,30 +53,53 @@ async function auditRange(
   { from, to, isThrifty }: { from: number; to: number; isThrifty: boolean },
 ): Promise<boolean> {
   const { driver, log, deployment } = deps
-  const last = await driver.block(to)
-  const known = await readBlockHash(deps.db, deployment.deployment, to)
+  const { deployment: name } = deployment
+  const reading = await readTwice(deps, from, to, isThrifty)
+  const number = reading?.readTo ?? to
+  const last = await driver.block(number)
+  const known = await readBlockHash(deps.db, name, number)
   if (last && known !== undefined && last.hash !== known) {
     // Replaced since it was read the first time; at a depth of one block even the cursor may be.
     await goBack(deps, place)
     return false
   }
-  const reading = await driver.auditTransfers(from, to, { isThrifty })
-  if (!last || reading.lastHash !== last.hash) {
-    log.warn('two readings see different blocks at depth', { block: to, method: reading.method })
-    await noteDisagreement(deps.db, deployment.deployment)
+  if (!reading || reading.lastHash !== last?.hash) {
+    const method = reading?.method
+    log.warn('two readings see different blocks at depth', { block: number, method })
+    await noteDisagreement(deps.db, name)
     return false
   }
   const position = place.cursor.number
   const range = { from, last, position, epoch: place.epoch }
   const { foundCount, heldCount } = await commitAudit(deps, range, reading.transfers)
-  place.auditedNumber = to
+  place.auditedNumber = number
   if (foundCount + heldCount > 0) {
     log.error('two readings of the same blocks differ', {
-      ...{ from, to, foundCount, heldCount },
+      ...{ from, to: number, foundCount, heldCount },
       method: reading.method,
     })
   }
   return true
+}
+
+/** A second reading; undefined when what a node answers contradicts itself: then nothing below counts as read twice. */
+async function readTwice(
+  { driver, db, deployment, log }: FollowDeps,
+  from: number,
+  to: number,
+  isThrifty: boolean,
+): Promise<AuditReading | undefined> {
+  const recipients = async () => {
+    const held = await readHeldAddresses(db, deployment.deployment, RECIPIENTS_MAX + 1)
+    return held.length > RECIPIENTS_MAX ? undefined : held
+  }
+  try {
+    return await driver.auditTransfers(from, to, { isThrifty, recipients })
+  } catch (error) {
+    if (!(error instanceof RpcError) || error.kind !== 'inconsistent') throw error
+    log.error('a second reading contradicts itself', { from, to, error })
+    return undefined
+  }
 }
 
 /** Reads blocks with held transfers again, a few at a time: what a reading confirms counts, what left the chain is taken back. */

@@ -21,6 +21,8 @@ export type Observation = {
    * of `to` takes longer than everything else about a transfer. Absent: `to` itself.
    */
   toKey?: string
+  /** `from`, likewise. */
+  fromKey?: string
   amountBaseUnits: bigint
   /** Keys the transaction carried that may be a payment's reference (Solana Pay). */
   references?: readonly string[]
@@ -37,8 +39,21 @@ export type RangeWithTransfers = {
   /** What the range's first block names as its parent, where the reading tells it: compared with the cursor's hash. */
   parentHash?: string
 }
-/** A second reading. `lastHash` is the hash of the range's last block as the second source sees it. */
-export type AuditReading = { transfers: Observation[]; lastHash: string; method: string }
+/** A second reading. */
+export type AuditReading = {
+  transfers: Observation[]
+  /** The last block that was read, where the method is too dear for the whole range. Absent: the range's last. */
+  readTo?: number
+  /** The hash of that block as the second source sees it. */
+  lastHash: string
+  method: string
+}
+export type AuditOptions = {
+  /** With few calls: nobody waits for a payment. */
+  isThrifty?: boolean
+  /** Asked for by methods that look at recipients: everybody who may be owed something. Undefined: too many. */
+  recipients?(): Promise<readonly string[] | undefined>
+}
 
 export type WakeReason = 'head' | 'transfer' | 'connected'
 export type WakeHandle = {
@@ -102,8 +117,8 @@ export type Driver = {
    * The header of the last block comes from the same batch, so a node that lags errs instead of answering [].
    */
   rangeWithTransfers(from: number, to: number): Promise<RangeWithTransfers>
-  /** Reads an inclusive range a second time, by another provider or by another method; when thrifty, with few calls. */
-  auditTransfers(from: number, to: number, options?: { isThrifty: boolean }): Promise<AuditReading>
+  /** Reads an inclusive range, or its beginning, a second time, by another provider or by another method. */
+  auditTransfers(from: number, to: number, options?: AuditOptions): Promise<AuditReading>
   /** The doorbell: rings on heads, on transfers to watched recipients, and once after each (re)connect. */
   wake(onWake: (reason: WakeReason) => void): WakeHandle
   health(): DriverHealth

@@ -1,7 +1,8 @@
 import type { Log } from '#shared/log.ts'
 import { unwrap } from '../rpc.ts'
 import { RpcError } from '../rpc-error.ts'
-import type { AuditReading, Observation } from './driver.ts'
+import type { AuditOptions, AuditReading, Observation } from './driver.ts'
+import { findUnexplained } from './evm-balances.ts'
 import {
   assertWithin,
   type By,
@@ -9,6 +10,8 @@ import {
   judged,
   RANGE_TIMEOUT_MS,
   type Reader,
+  readBlock,
+  readBlockTransfers,
   readLast,
   readRange,
   retrying,
@@ -25,17 +28,13 @@ export type Readers = {
   of(from: number, to: number): ReadonlySet<number>
 }
 
-export type Auditor = (
-  from: number,
-  to: number,
-  options?: { isThrifty: boolean },
-) => Promise<AuditReading>
+export type Auditor = (from: number, to: number, options?: AuditOptions) => Promise<AuditReading>
 
 type Reading = { transfers: Observation[]; lastHash: string }
 
 /** Ranges remembered: those of the last blocks before depth, with room. */
 const RANGES_MAX = 4_096
-/** Longer ranges are a catch-up: their blocks are old, and receipts of all of them would be gigabytes. */
+/** Receipts read before the head is looked at again: longer ranges are a catch-up, and their receipts gigabytes. */
 const RECEIPTS_BLOCKS_MAX = 64
 /** While nobody waits for a payment a call a second has to do: receipts cost one for each block. */
 const THRIFTY_RECEIPTS_MAX = 8
@@ -62,54 +61,120 @@ export function createReaders(): Readers {
 }
 
 /**
- * Reads ranges a second time: by logs from a provider that did not read them first, else by receipts, else, for long
- * ranges and nodes without receipts, by a range of logs where the first reading went by hash.
+ * Reads ranges a second time: by logs from a provider that did not read them first, else by receipts where the range is short,
+ * else by logs that the balances of everybody who waits have to bear out, else by receipts, the beginning of a range at a
+ * time. Logs alone, where the first reading went by hash or while nobody waits, are the last resort.
  */
 export function createAuditor(reader: Reader, readers: Readers, log: Log): Auditor {
   const { rpc } = reader
-  const span = createSpan()
-  const withoutReceipts = new Set<number>()
-  const byOther = async (from: number, to: number, except: ReadonlySet<number>) => {
-    try {
-      const { last, transfers, provider } = await readWhole(reader, span, from, to, except)
-      const method = `logs from ${rpc.hostOf(provider)}`
-      return { transfers, lastHash: last.hash, method }
-    } catch (error) {
-      if (isStopped(error)) throw error
-      log.debug('no other provider can read blocks a second time', { from, to, error })
-      return undefined
-    }
-  }
-  const byReceipts = async (from: number, to: number) => {
-    try {
-      return { ...(await readReceipts(reader, from, to, withoutReceipts)), method: 'receipts' }
-    } catch (error) {
-      if (isStopped(error)) throw error
-      log.debug('receipts cannot be read', { from, to, error })
-      return undefined
-    }
-  }
-  return async (from, to, { isThrifty } = { isThrifty: false }) => {
+  const parts: Parts = { reader, span: createSpan(), withoutReceipts: new Set(), log }
+  let isTold = false
+  return async (from, to, options = {}) => {
+    const { isThrifty = false } = options
     const first = readers.of(from, to)
     if (first.size < rpc.providerCount && rpc.providerCount > 1) {
-      const except = first.size > 0 ? first : new Set([0])
-      const reading = await byOther(from, to, except)
+      const reading = await byOther(parts, from, to, first.size > 0 ? first : new Set([0]))
       if (reading) return reading
     }
-    const receiptsMax = isThrifty ? THRIFTY_RECEIPTS_MAX : RECEIPTS_BLOCKS_MAX
-    if (to - from < receiptsMax && withoutReceipts.size < rpc.providerCount) {
-      const reading = await byReceipts(from, to)
-      if (reading) return reading
+    const isShort = to - from < (isThrifty ? THRIFTY_RECEIPTS_MAX : RECEIPTS_BLOCKS_MAX)
+    const brief = isShort ? await byReceipts(parts, from, to) : undefined
+    const reading = brief ?? (await byBalances(parts, from, to, options))
+    if (reading) return reading
+    const readTo = Math.min(to, from + RECEIPTS_BLOCKS_MAX - 1)
+    const beginning = isShort || isThrifty ? undefined : await byReceipts(parts, from, readTo)
+    if (beginning) return { ...beginning, readTo }
+    if (!isThrifty && !isTold) {
+      isTold = true
+      log.warn('neither receipts nor old balances can be read: blocks are read twice by logs', {
+        from,
+      })
     }
-    const { last, transfers } = await readWhole(reader, span, from, to, new Set())
+    const { last, transfers } = await readWhole(parts, from, to, new Set())
     return { transfers, lastHash: last.hash, method: 'logs by range' }
   }
 }
 
+type Parts = {
+  reader: Reader
+  span: Span
+  /** Providers that do not have the method. */
+  withoutReceipts: Set<number>
+  log: Log
+}
+
+async function ifPossible<T>(
+  { log }: Parts,
+  by: string,
+  read: () => Promise<T>,
+): Promise<T | undefined> {
+  try {
+    return await read()
+  } catch (error) {
+    if (error instanceof RpcError && error.kind === 'stopped') throw error
+    log.debug('blocks cannot be read a second time this way', { by, error })
+    return undefined
+  }
+}
+
+function byOther(parts: Parts, from: number, to: number, except: ReadonlySet<number>) {
+  return ifPossible(parts, 'another provider', async () => {
+    const { last, transfers, provider } = await readWhole(parts, from, to, except)
+    const method = `logs from ${parts.reader.rpc.hostOf(provider)}`
+    return { transfers, lastHash: last.hash, method }
+  })
+}
+
+async function byReceipts(parts: Parts, from: number, to: number) {
+  const { reader, withoutReceipts } = parts
+  if (withoutReceipts.size >= reader.rpc.providerCount) return undefined
+  return ifPossible(parts, 'receipts', async () => {
+    return { ...(await readReceipts(reader, from, to, withoutReceipts)), method: 'receipts' }
+  })
+}
+
+/** Logs again, and whether balances bear them out. Throws `inconsistent` when they do not, and nothing says why. */
+async function byBalances(parts: Parts, from: number, to: number, { recipients }: AuditOptions) {
+  const holders = await recipients?.()
+  if (!holders) return undefined
+  const { reader, log } = parts
+  const proof = await ifPossible(parts, 'balances', async () => {
+    const whole = await readWhole(parts, from, to, new Set())
+    const same = { except: reader.rpc.allBut(whole.provider) }
+    const blocks = await findUnexplained(reader, { from, to }, holders, whole.transfers, same)
+    return { ...whole, blocks }
+  })
+  if (!proof) return undefined
+  const { last, blocks, provider } = proof
+  const transfers = proof.transfers.filter((one) => !blocks.includes(one.blockNumber))
+  if (blocks.length > 0) log.warn('balances do not bear the logs of these blocks out', { blocks })
+  for (const number of blocks) {
+    const found = await byReceipts(parts, number, number)
+    transfers.push(...(found?.transfers ?? (await readBorneOut(reader, number, holders, provider))))
+  }
+  transfers.sort((a, b) => a.blockNumber - b.blockNumber || a.index - b.index)
+  return { transfers, lastHash: last.hash, method: 'logs borne out by balances' }
+}
+
+/** The logs of one block, by its hash, if they are what changed the balances. */
+async function readBorneOut(
+  reader: Reader,
+  number: number,
+  holders: readonly string[],
+  provider: number,
+): Promise<Observation[]> {
+  const { rpc } = reader
+  const { block } = await readBlock(reader, number)
+  const transfers = block ? (await readBlockTransfers(reader, block)).transfers : []
+  const range = { from: number, to: number }
+  const same = { except: rpc.allBut(provider) }
+  const left = await findUnexplained(reader, range, holders, transfers, same)
+  if (left.length === 0) return transfers
+  throw inconsistent(`no log for money that moved in block ${number}`, rpc.hostOf(provider))
+}
+
 /** A whole range, in as many parts as the node wants. */
 async function readWhole(
-  reader: Reader,
-  span: Span,
+  { reader, span }: Parts,
   from: number,
   to: number,
   except: ReadonlySet<number>,
@@ -192,8 +257,4 @@ function readBlockReceipts(
 
 function isMissing(error: RpcError): boolean {
   return error.code === METHOD_MISSING || METHOD_MISSING_WORDS.test(error.message)
-}
-
-function isStopped(error: unknown): boolean {
-  return error instanceof RpcError && error.kind === 'stopped'
 }

@@ -111,6 +111,7 @@ export function toObservation(transfer: TransferLog, blockTimeMs: number): Obser
   return {
     ...{ blockNumber, blockHash, blockTimeMs, txHash, index, contract, amountBaseUnits },
     toKey: transfer.to,
+    fromKey: transfer.from,
     get from() {
       from ??= getAddress(transfer.from as `0x${string}`)
       return from

@@ -21,6 +21,8 @@ export type AnvilOptions = {
   stateDirectory?: string
   /** Default 31337, Anvil's own. */
   chainId?: number
+  /** States of past blocks that the node still knows; default {@link STATES_KEPT}. */
+  statesKept?: number
   log: Log
 }
 
@@ -66,7 +68,7 @@ const QUIET_FACTOR = 5
  * Anvil 1.7.1 and hardly any accounts: 2,000 blocks take 47 MB with 64 states; 0 makes the node spin, 2 stall it at times, and without the option
  * it writes every state to the user's home.
  */
-const STATES_KEPT_MAX = 64
+const STATES_KEPT = 64
 /** Gas of one block: ten times a usual one. */
 const BLOCK_GAS_MAX = 300_000_000
 /** Characters kept of what the node printed, for the error when it does not start. */
@@ -155,14 +157,14 @@ function spawnAnvil(
   binary: string,
   port: number,
   stateFile: string | undefined,
-  { chainId = 31_337 }: AnvilOptions,
+  { chainId = 31_337, statesKept = STATES_KEPT }: AnvilOptions,
 ): Started {
   const flags = [
     ...['--host', '127.0.0.1', '--port', String(port), '--chain-id', String(chainId)],
     // Errors are still printed. Pages of other sites may not drive the chain.
     ...['--quiet', '--no-cors'],
     // Later rules keep the hashes of 8,191 blocks as state of every block: 30 times slower to mine.
-    ...['--hardfork', 'cancun', '--prune-history', String(STATES_KEPT_MAX)],
+    ...['--hardfork', 'cancun', '--prune-history', String(statesKept)],
     // Blocks are never half full, so that the price of gas only falls and funds never run out.
     ...['--gas-limit', String(BLOCK_GAS_MAX)],
     ...(stateFile ? ['--load-state', stateFile] : []),

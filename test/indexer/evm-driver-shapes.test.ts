@@ -41,7 +41,8 @@ describe('EVM shapes', () => {
       {
         ...{ blockNumber: 16, blockHash: LOG.blockHash, blockTimeMs: 7_000, index: 5 },
         ...{ txHash: LOG.transactionHash, contract: CONTRACT, amountBaseUnits: 1_000_000n },
-        ...{ toKey: `0x${TO}`, from: '0x52908400098527886E0F7030069857D2E4169EE7' },
+        ...{ from: '0x52908400098527886E0F7030069857D2E4169EE7', fromKey: `0x${FROM}` },
+        toKey: `0x${TO}`,
         to: '0x8617E340B3D01FA5F11F306F4090FD50E238070D',
       },
     )

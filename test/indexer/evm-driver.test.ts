@@ -73,7 +73,8 @@ describe('the EVM driver reads', () => {
         {
           ...{ blockNumber: number, blockHash: hash, blockTimeMs: timestamp * 1_000 },
           ...{ txHash, index: 0, contract: chain.tokens.usdc, amountBaseUnits: 1_234_567n },
-          ...{ from: DEV_ACCOUNTS[0], to: SELLER, toKey: SELLER.toLowerCase() },
+          ...{ from: DEV_ACCOUNTS[0], fromKey: DEV_ACCOUNTS[0].toLowerCase() },
+          ...{ to: SELLER, toKey: SELLER.toLowerCase() },
         },
       ],
     )
