@@ -122,7 +122,7 @@ export function compareReadings(hits: readonly Hit[], stored: readonly StoredTra
 type Depth = { depthBlock: number; depthTimeMs: number; position: number }
 
 /** Lets every payment with transfers newly at depth be settled; answers the ids of those that were. */
-async function settleAtDepth(deps: CommitDeps, tx: Tx, depth: Depth): Promise<string[]> {
+export async function settleAtDepth(deps: CommitDeps, tx: Tx, depth: Depth): Promise<string[]> {
   const { deployment } = deps.deployment
   const waiting = await readPaymentsAtDepth(tx, deployment, depth.depthBlock)
   const locked = await lockPayments(tx, waiting)

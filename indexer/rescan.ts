@@ -2,8 +2,9 @@ import { type Db, type Tx, withTransaction } from '#shared/db.ts'
 import type { Log } from '#shared/log.ts'
 import { RECHECK_KIND, RESCAN_KIND, type RescanBody, type RescanResult } from '#shared/requests.ts'
 import { announcePayments } from '#shared/wake.ts'
-import { compareReadings } from './audit.ts'
+import { compareReadings, settleAtDepth } from './audit.ts'
 import { type CommitDeps, Fenced, findHits, storeHits } from './commit.ts'
+import { lockAudited } from './cursor.ts'
 import type { Doorbell } from './doorbell.ts'
 import type { AuditReading, Driver } from './drivers/driver.ts'
 import { holdTransfers, readStoredTransfers, releaseHeld } from './queries.ts'
@@ -37,8 +38,8 @@ export async function takeRequests(db: Db, deployment: string): Promise<Rescan |
 
 /**
  * Reads the next blocks of a rescan, and rings for the rest. Blocks that are not at depth are left to the second reading, which
- * comes anyway. What was missed is stored and matched as of its block; what reaches depth by it is settled with the next
- * block. A node that cannot answer ends the rescan, never the following. Throws {@link Fenced}.
+ * comes anyway. What was missed is stored, matched as of its block and, being at depth, settled. A node that cannot answer ends
+ * the rescan, never the following. Throws {@link Fenced}.
  */
 export async function rescan(
   deps: RescanDeps,
@@ -49,15 +50,17 @@ export async function rescan(
   const from = before.toBlock === null ? body.fromBlock : before.toBlock + 1
   const end = Math.min(body.toBlock, place.auditedNumber)
   if (from > end) return finish(deps, requestId, before)
-  const to = Math.min(end, from + RESCAN_BLOCKS_MAX - 1)
-  const reading = await readAgain(deps.driver, from, to)
+  const reading = await readAgain(deps.driver, from, Math.min(end, from + RESCAN_BLOCKS_MAX - 1))
   if (reading instanceof Error) return noteFailure(deps, requestId, before, reading)
+  const { readTo: to } = reading
 
   const hits = await findHits(deps, reading.transfers)
+  const { deployment } = deps.deployment
+  const { position } = place
   const { after, moved } = await withTransaction(deps.db, async (tx) => {
-    const stored = await readStoredTransfers(tx, deps.deployment.deployment, from, to)
+    const stored = await readStoredTransfers(tx, deployment, from, to)
     const { missing, gone, confirmed } = compareReadings(hits, stored)
-    const moved = await storeHits(deps, tx, missing, place.position)
+    const noticed = await storeHits(deps, tx, missing, position)
     await holdTransfers(tx, gone)
     await releaseHeld(tx, confirmed)
     const after = {
@@ -67,20 +70,29 @@ export async function rescan(
       failureCount: 0,
     }
     await writeResult(tx, requestId, after, to >= end)
-    await assertLeading(tx, deps.deployment.deployment, place.epoch)
-    return { after, moved }
+    // Until the commit nobody else begins to lead.
+    const mark = await lockAudited(tx, deployment, place.epoch)
+    if (!mark) throw new Fenced()
+    const depthTimeMs = mark.auditedTime.getTime()
+    const depth = { depthBlock: mark.auditedNumber, depthTimeMs, position }
+    return { after, moved: [...noticed, ...(await settleAtDepth(deps, tx, depth))] }
   })
   if (moved.length > 0) await announcePayments(deps.db, moved)
   if (to < end) deps.doorbell.ring()
   else deps.log.info('rescan ended', { ...body, ...after })
 }
 
-async function readAgain(driver: Driver, from: number, to: number): Promise<AuditReading | Error> {
+async function readAgain(
+  driver: Driver,
+  from: number,
+  upTo: number,
+): Promise<Required<AuditReading> | Error> {
   try {
-    const last = await driver.block(to)
-    const reading = await driver.auditTransfers(from, to)
-    if (reading.lastHash === last?.hash) return reading
-    return new Error(`two readings see different blocks at ${to}`)
+    const reading = await driver.auditTransfers(from, upTo)
+    const { readTo = upTo } = reading
+    const last = await driver.block(readTo)
+    if (reading.lastHash === last?.hash) return { ...reading, readTo }
+    return new Error(`two readings see different blocks at ${readTo}`)
   } catch (error) {
     return error instanceof Error ? error : new Error(String(error))
   }
@@ -124,13 +136,4 @@ async function writeResult(
       result = ${sql.json(result)},
       done_at = case when ${isDone} then service_now() end
     where request_id = ${requestId} and done_at is null`
-}
-
-/** Holds the deployment's row until the commit, so that nobody else begins to lead before. */
-async function assertLeading(tx: Tx, deployment: string, epoch: number): Promise<void> {
-  const rows = await tx`
-    select 1 from deployments
-    where deployment = ${deployment} and epoch = ${epoch}
-    for no key update`
-  if (rows.length === 0) throw new Fenced()
 }
