@@ -22,7 +22,7 @@ import { SinglePaymentObject, StorePaymentObject, TraceObject } from '../store-p
 import { SubscriptionObject } from '../subscriptions/model.ts'
 import { TransferObject } from '../transfer-object.ts'
 import { WalletObject } from '../wallets/model.ts'
-import { DeliveryObject, DeliveryWithAttempts, WebhookObject } from '../webhooks/model.ts'
+import { DeliveryObject, WebhookObject } from '../webhooks/model.ts'
 import { oneOf } from '../words.ts'
 
 /** The one shape of every refusal (contract section 1). */
@@ -43,7 +43,6 @@ export const COMPONENTS: Readonly<Record<string, TSchema>> = {
   Branding: BrandingObject,
   CheckoutInfo: CheckoutInfoObject,
   Delivery: DeliveryObject,
-  DeliveryWithAttempts,
   Error: ErrorObject,
   Event: EventObject,
   Key: KeyObject,

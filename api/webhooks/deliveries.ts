@@ -7,7 +7,7 @@ import type { ApiDeps } from '../deps.ts'
 import { type List, readSlice, sliceToPage } from '../list.ts'
 import { readPage } from '../pagination.ts'
 import { parseTime } from '../words.ts'
-import { attemptView, type DeliveriesQuery, deliveryView, type ReplayBody } from './model.ts'
+import { type DeliveriesQuery, deliveryView, type ReplayBody } from './model.ts'
 import {
   type DeliveryRow,
   listDeliveries,
@@ -22,7 +22,7 @@ import { requireUrl, rouseRelay } from './service.ts'
 /** Events of one replay: what one statement does within its deadline. */
 const REPLAY_MAX = 5_000
 
-/** Error: mode_mismatch. */
+/** Deliveries with their attempts. Error: mode_mismatch. */
 export async function showDeliveries(deps: ApiDeps, caller: StoreCaller, query: DeliveriesQuery) {
   const modes = modesOf(caller, query.mode)
   const { storeId } = caller
@@ -33,7 +33,12 @@ export async function showDeliveries(deps: ApiDeps, caller: StoreCaller, query: 
     readScanEnd: (stretch) => readDeliveryScanEnd(deps.db, storeId, query, stretch),
     idOf: (row) => row.deliveryId,
   }
-  return sliceToPage(page, await readSlice(list, modes, page), deliveryView)
+  const slice = await readSlice(list, modes, page)
+  const attempts = await readAttempts(
+    deps.db,
+    slice.rows.map(({ deliveryId }) => deliveryId),
+  )
+  return sliceToPage(page, slice, (row) => deliveryView(row, attempts.get(row.deliveryId)))
 }
 
 /** A delivery with its attempts. Error: delivery_not_found. */
@@ -102,6 +107,6 @@ async function readOne(deps: ApiDeps, storeId: string, modes: readonly Mode[], d
     ? await readDelivery(deps.db, storeId, modes, deliveryId)
     : undefined
   if (row === undefined) fail('delivery_not_found')
-  const attempts = await readAttempts(deps.db, deliveryId)
-  return { ...deliveryView(row), attempts: attempts.map(attemptView) }
+  const attempts = await readAttempts(deps.db, [deliveryId])
+  return deliveryView(row, attempts.get(deliveryId))
 }

@@ -82,10 +82,6 @@ export const DeliveryObject = Type.Object({
   nextAttemptAt: TimeOrNull,
   createdAt: Time,
   deliveredAt: TimeOrNull,
-})
-
-export const DeliveryWithAttempts = Type.Object({
-  ...DeliveryObject.properties,
   attempts: Type.Array(
     Type.Object({
       at: Time,
@@ -98,7 +94,10 @@ export const DeliveryWithAttempts = Type.Object({
   ),
 })
 
-export function deliveryView(row: DeliveryRow): Static<typeof DeliveryObject> {
+export function deliveryView(
+  row: DeliveryRow,
+  attempts: readonly AttemptRow[] = [],
+): Static<typeof DeliveryObject> {
   return {
     deliveryId: row.deliveryId,
     eventId: row.eventId,
@@ -111,10 +110,11 @@ export function deliveryView(row: DeliveryRow): Static<typeof DeliveryObject> {
     nextAttemptAt: row.nextAttemptAt?.toISOString() ?? null,
     createdAt: row.createdAt.toISOString(),
     deliveredAt: row.deliveredAt?.toISOString() ?? null,
+    attempts: attempts.map(attemptView),
   }
 }
 
-export function attemptView(row: AttemptRow) {
+function attemptView(row: AttemptRow) {
   return {
     at: row.at.toISOString(),
     durationMs: row.durationMs,

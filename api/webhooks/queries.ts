@@ -20,6 +20,7 @@ export type DeliveryRow = {
 }
 
 export type AttemptRow = {
+  deliveryId: string
   at: Date
   durationMs: number
   url: string
@@ -28,8 +29,8 @@ export type AttemptRow = {
   error: string | null
 }
 
-/** Attempts shown of one delivery, the latest: 72 hours hold some 85, resends add to them. */
-const ATTEMPTS_MAX = 500
+/** Attempts shown of a delivery, the latest: 72 hours hold some 85, and a resend begins another 72. */
+const ATTEMPTS_MAX = 200
 
 /** The store's URL, with its row locked against other changes of the webhook; payments go on. */
 export async function lockWebhook(tx: Tx, storeId: string): Promise<string | null> {
@@ -151,13 +152,27 @@ export async function readDelivery(
   return row
 }
 
-/** Oldest first. The caller has made sure that the delivery is its store's. */
-export async function readAttempts(db: Db, deliveryId: string): Promise<AttemptRow[]> {
+/** Attempts of deliveries, each one's oldest first. The caller has made sure that they are its store's. */
+export async function readAttempts(
+  db: Db,
+  deliveryIds: readonly string[],
+): Promise<Map<string, AttemptRow[]>> {
   const rows = await db<AttemptRow[]>`
-    select at, duration_ms, url, response_status, response_body, error
-    from attempts
-    where delivery_id = ${deliveryId}
-    order by attempt_number desc
-    limit ${ATTEMPTS_MAX}`
-  return rows.reverse()
+    select a.delivery_id, a.at, a.duration_ms, a.url, a.response_status, a.response_body, a.error
+    from unnest(${[...deliveryIds]}::text[]) d (delivery_id)
+    cross join lateral (
+      select *
+      from attempts
+      where delivery_id = d.delivery_id
+      order by attempt_number desc
+      limit ${ATTEMPTS_MAX}
+    ) a
+    order by a.delivery_id, a.attempt_number`
+  const found = new Map<string, AttemptRow[]>()
+  for (const row of rows) {
+    const attempts = found.get(row.deliveryId) ?? []
+    attempts.push(row)
+    found.set(row.deliveryId, attempts)
+  }
+  return found
 }

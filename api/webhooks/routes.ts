@@ -4,7 +4,6 @@ import { replayEvents, resendDelivery, showDeliveries, showDelivery } from './de
 import {
   DeliveriesQuery,
   DeliveryObject,
-  DeliveryWithAttempts,
   PutWebhookBody,
   ReplayAnswer,
   ReplayBody,
@@ -69,7 +68,7 @@ export const getDeliveries = endpoint({
   method: 'GET',
   path: '/v1/stores/:storeId/webhook/deliveries',
   auth: 'store',
-  summary: 'List deliveries of events to the webhook, newest first',
+  summary: 'List deliveries of events to the webhook with their attempts, newest first',
   schemas: { query: DeliveriesQuery },
   response: pageSchema(DeliveryObject),
   handle: (deps, { caller, query }) => showDeliveries(deps, caller, query),
@@ -80,7 +79,7 @@ export const getDelivery = endpoint({
   path: '/v1/stores/:storeId/webhook/deliveries/:deliveryId',
   auth: 'store',
   summary: 'Read a delivery with its attempts, oldest first',
-  response: DeliveryWithAttempts,
+  response: DeliveryObject,
   fails: ['delivery_not_found'],
   handle: (deps, { caller, params }) => showDelivery(deps, caller, params.deliveryId),
 })
@@ -90,7 +89,7 @@ export const postDeliveryResend = endpoint({
   path: '/v1/stores/:storeId/webhook/deliveries/:deliveryId/resend',
   auth: 'store',
   summary: 'Deliver again, at once and for up to 72 hours, under the same event id',
-  response: DeliveryWithAttempts,
+  response: DeliveryObject,
   fails: ['delivery_not_found'],
   handle: (deps, { caller, params }) => resendDelivery(deps, caller, params.deliveryId),
 })

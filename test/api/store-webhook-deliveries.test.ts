@@ -62,13 +62,30 @@ test('GET list 200 newest first, filtered by status, event type and payment', as
   assert.deepEqual(await find(`?paymentId=${newId('pay')}`), [])
 })
 
-test('GET list 200 shows what a delivery is, without its attempts', async () => {
+test('GET list 200 shows what a delivery is, with each one’s own attempts, oldest first', async () => {
   const seller = await open()
   const paymentId = newId('pay')
   const deliveryId = await seedDelivery(api.database.db, await event(seller, { paymentId }))
-  const [one] = (await call(seller, 'GET', '/deliveries')).body.data
-  const { createdAt, deliveredAt, ...rest } = one
+  await attempt(deliveryId, 2, { status: 200, body: 'thanks' })
+  await attempt(deliveryId, 1)
+  const other = await seedDelivery(api.database.db, await event(seller, { sequence: 2 }))
+  await attempt(other, 1, { status: null, body: null, error: 'timeout' })
+  const [newer, one] = (await call(seller, 'GET', '/deliveries')).body.data
+  assert.deepEqual(
+    newer.attempts.map((row: { error: string }) => row.error),
+    ['timeout'],
+  )
+  const { createdAt, deliveredAt, attempts, ...rest } = one
   assert.ok(Date.parse(createdAt) > 0 && Date.parse(deliveredAt) > 0)
+  const answers = attempts.map((row: Record<string, unknown>) => [
+    row['responseStatus'],
+    row['responseBody'],
+    row['error'],
+  ])
+  assert.deepEqual(answers, [
+    [500, 'oops', null],
+    [200, 'thanks', null],
+  ])
   assert.deepEqual(rest, {
     deliveryId,
     eventId: `${paymentId}:payment.confirmed`,
