@@ -40,8 +40,9 @@ export type AuthContext = {
   store: { caller: StoreCaller }
 }
 
-const KEY = /^Bearer (sk_(test|live)_[0-9A-Za-z_-]{16,100})$/
-const LOGIN = /^Bearer (sess_[0-9A-Za-z_-]{16,100})$/
+// The scheme in any case (RFC 9110, 11.1).
+const KEY = /^[Bb][Ee][Aa][Rr][Ee][Rr] (sk_(test|live)_[0-9A-Za-z_-]{16,100})$/
+const LOGIN = /^[Bb][Ee][Aa][Rr][Ee][Rr] (sess_[0-9A-Za-z_-]{16,100})$/
 const MODE_HEADER = 'X-Service-Mode'
 
 type Found = { accountId: string; storeId: string | null; status: string; hasStore: boolean }
@@ -68,8 +69,8 @@ export async function authenticate(
   const named = readModeHeader(request)
   const mode = MODES.find((word) => word === keyMode) ?? named ?? 'test'
   if (named !== undefined) refuseOtherMode(mode, named)
-  refuseUnreachableMode(mode, query)
   const isRead = request.method === 'GET' || request.method === 'HEAD'
+  refuseUnreachableMode(mode, query, isRead)
   if (mode === 'live' && found.status !== 'ACTIVE' && !isRead) fail('account_disabled')
   const isOwn = key === undefined ? found.hasStore : found.storeId === wantedStore
   if (storeId !== undefined && !isOwn) fail('store_not_found')
@@ -121,10 +122,14 @@ function refuseOtherMode(mode: Mode, named: Mode): void {
   if (mode !== named) fail('mode_mismatch')
 }
 
-/** A test caller who asks for live data is told so, whatever else the endpoint makes of its query. */
-function refuseUnreachableMode(mode: Mode, query: string): void {
-  if (mode !== 'test' || query === '') return
-  if (new URLSearchParams(query).getAll('mode').includes('live')) fail('mode_mismatch')
+/**
+ * A test caller who names live is told so, whatever else the endpoint makes of its query; so is a live caller who would
+ * change test data. Reading both is theirs.
+ */
+function refuseUnreachableMode(mode: Mode, query: string, isRead: boolean): void {
+  if (query === '' || (mode === 'live' && isRead)) return
+  const other: Mode = mode === 'test' ? 'live' : 'test'
+  if (new URLSearchParams(query).getAll('mode').includes(other)) fail('mode_mismatch')
 }
 
 async function findKey(db: Db, hash: Uint8Array): Promise<Found | undefined> {

@@ -78,6 +78,8 @@ test('a secret key is its store and mode: test sees test, live sees both', async
   assert.deepEqual(inTest.body, { ...own, mode: 'test', modes: ['test'] })
   const inLive = await ask('/me', seller.keys.live.secret)
   assert.deepEqual(inLive.body, { ...own, mode: 'live', modes: ['live', 'test'] })
+  const headers = { Authorization: `bearer ${seller.keys.test.secret}` }
+  assert.deepEqual((await ask('/me', undefined, { headers })).body, inTest.body)
 })
 
 test('a login token is its account, in test mode unless X-Service-Mode says live', async () => {
@@ -157,8 +159,11 @@ test('403 mode_mismatch when a test key names live: query, header or body', asyn
   assert.equal(own.status, 200)
 })
 
-test('403 mode_mismatch when a live key’s body or header names test', async () => {
+test('403 mode_mismatch when a live key’s body or header names test, or the query of a change', async () => {
   const { secret } = seller.keys.live
+  const change = await ask('/me?mode=test', secret, { method: 'POST', body: {} })
+  assertError(change, 403, 'mode_mismatch')
+  assert.equal((await ask('/me?mode=test', secret)).status, 200)
   assertError(
     await ask('/me', secret, { method: 'POST', body: { mode: 'test' } }),
     403,
