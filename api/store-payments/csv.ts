@@ -13,12 +13,21 @@ function toCell(value: string | number | null | undefined): string {
   return NEEDS_QUOTES.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
 }
 
-/** Whether an Accept header asks for CSV by its name. */
+/** Whether an Accept header asks for CSV by its name, and for nothing less than for JSON by its name. */
 export function isCsvAccepted(accept: string | null): boolean {
-  return (accept ?? '').split(',').some((range) => {
+  const csv = weightOf(accept ?? '', 'text/csv')
+  return csv > 0 && csv >= weightOf(accept ?? '', 'application/json')
+}
+
+/** The weight a media type is named with (RFC 9110, 12.4.2); 0 where it is not, wildcards apart. */
+function weightOf(accept: string, wanted: string): number {
+  for (const range of accept.split(',')) {
     const [type = '', ...parameters] = range.split(';').map((part) => part.trim().toLowerCase())
-    return type === 'text/csv' && !parameters.some((one) => /^q=0(\.0*)?$/.test(one))
-  })
+    if (type !== wanted) continue
+    const weight = Number(parameters.find((one) => one.startsWith('q='))?.slice(2) ?? 1)
+    return Number.isNaN(weight) ? 0 : weight
+  }
+  return 0
 }
 
 /**

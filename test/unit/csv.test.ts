@@ -29,6 +29,8 @@ test('CSV is answered to those who name it', () => {
     'text/*',
     'application/json',
     'text/csv;q=0',
+    'application/json, text/csv;q=0.5',
+    'text/csv;q=much',
     'text/csvx',
   ]) {
     assert.ok(!isCsvAccepted(accept), String(accept))
