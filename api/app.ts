@@ -91,21 +91,35 @@ function areTexts(params: Params): params is Readonly<Record<string, string>> {
 }
 
 /** What no route took: a preflight, a wrong method, an unknown path. */
-function serveOther(deps: ApiDeps, endpoints: readonly Endpoint[], request: Request): Response {
+function serveOther(deps: ApiDeps, endpoints: readonly Route[], request: Request): Response {
   const headers = newHeaders()
   const { pathname } = new URL(request.url)
   const there = endpoints.filter((endpoint) => matches(endpoint.path, pathname))
-  if (there.length === 0) return answerError(deps, new ServiceError('not_found'), headers)
+  const answer = strangersAnswer(endpoints, pathname, request.headers.get('accept'), headers)
+  if (there.length === 0) return answer(deps, new ServiceError('not_found'), headers)
   const allow = allowedMethods(there).join(', ')
   if (there.every(isCrossOrigin)) {
     Object.assign(headers, CORS_HEADERS)
     if (request.method === 'OPTIONS') return answerPreflight(allow, headers)
   }
-  return answerError(
+  return answer(
     deps,
     new ServiceError('method_not_allowed', { headers: { Allow: allow } }),
     headers,
   )
+}
+
+/** Outside the API a browser that goes astray is shown a page, as the pages show their errors; a program gets JSON. */
+function strangersAnswer(
+  endpoints: readonly Route[],
+  pathname: string,
+  accept: string | null,
+  headers: Record<string, string>,
+): typeof answerError {
+  if (/^\/v1(?:\/|$)/.test(pathname)) return answerError
+  headers['Vary'] = 'Accept'
+  if (!/\btext\/html\b/i.test(accept ?? '')) return answerError
+  return endpoints.find((endpoint) => endpoint.answerError)?.answerError ?? answerError
 }
 
 function answerPreflight(allow: string, headers: Record<string, string>): Response {

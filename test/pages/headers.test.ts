@@ -4,7 +4,7 @@ import { closeDb, openDb } from '#shared/db.ts'
 import { newId } from '#shared/ids.ts'
 import { silentLog } from '#shared/log.ts'
 import { startApi } from '../../api/start.ts'
-import { startTestApi, type TestApi, testConfig } from '../support/api.ts'
+import { assertError, startTestApi, type TestApi, testConfig } from '../support/api.ts'
 import {
   assertPageHeaders,
   createLink,
@@ -116,6 +116,30 @@ test('404 an unknown id has a page of ours, which tells nothing of what exists',
     assertPageHeaders(posted)
   }
   assert.equal(texts.size, 1)
+})
+
+test('404 and 405 outside the API: a page for a browser, JSON for a program', async () => {
+  const payment = await createPayment()
+  for (const [method, path, status, allow] of [
+    ['GET', '/nowhere', 404, null],
+    ['GET', '/pay/', 404, null],
+    ['GET', '/v2/networks', 404, null],
+    ['POST', `/pay/${payment}`, 405, 'GET, HEAD'],
+    ['GET', `/pay/${payment}/cancel`, 405, 'POST'],
+  ] as const) {
+    const shown = await api.call(method, path, {
+      headers: { Accept: 'text/html,application/xhtml+xml,*/*;q=0.8' },
+    })
+    assert.equal(shown.status, status, path)
+    assert.equal(shown.headers.get('allow'), allow)
+    assertPageHeaders(shown)
+    const told = await api.call(method, path, { headers: { Accept: '*/*' } })
+    assertError(told, status, status === 404 ? 'not_found' : 'method_not_allowed')
+    assert.equal(told.headers.get('allow'), allow)
+    for (const answer of [shown, told]) assert.equal(answer.headers.get('vary'), 'Accept')
+  }
+  const inApi = await api.call('GET', '/v1/nowhere', { headers: { Accept: 'text/html' } })
+  assertError(inApi, 404, 'not_found')
 })
 
 test('415 and 413: a form that is none, or is too large, has a page of ours', async () => {
