@@ -5,7 +5,10 @@ import type { Log } from '#shared/log.ts'
 import type { Counter, Histogram, Metrics } from '#shared/metrics.ts'
 import type { DoorSettings } from '#shared/payments/effects.ts'
 import type { ViewContext } from '#shared/payments/view.ts'
+import type { Batcher } from './batch.ts'
+import type { CountedClaim, CountedRequest } from './checkout/queries.ts'
 import type { PaymentChanges } from './payment-changes.ts'
+import type { ShownReading } from './payments/queries.ts'
 import type { StreamCounts } from './payments/stream.ts'
 import type { BlockCache } from './rate-limit.ts'
 import type { Rechecks } from './rechecks.ts'
@@ -29,6 +32,10 @@ export type ApiDeps = ApiPorts & {
   view: ViewContext
   /** For moves of payments. */
   door: DoorSettings
+  /** Counts and claims, together with what others check out at the same time. */
+  checkouts: Batcher<CountedRequest, CountedClaim>
+  /** Reads a payment as it is shown, together with what others read at the same time. */
+  payments: Batcher<string, ShownReading | undefined>
   blocked: BlockCache
   rechecks: Rechecks
   changes: PaymentChanges

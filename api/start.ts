@@ -5,11 +5,14 @@ import { createMetrics } from '#shared/metrics.ts'
 import { awaitSchema } from '#shared/migrate.ts'
 import { serve } from '#shared/runtime.ts'
 import { type App, createApp } from './app.ts'
+import { createBatcher } from './batch.ts'
+import { beginCheckouts } from './checkout/queries.ts'
 import type { ApiConfig, ApiDeps, ApiPorts } from './deps.ts'
 import { ENDPOINTS } from './endpoints.ts'
 import { REFERENCE_PAGES } from './openapi/docs.ts'
 import { PAGES } from './pages/pages.ts'
 import { createPaymentChanges } from './payment-changes.ts'
+import { readShownPayments } from './payments/queries.ts'
 import { createRechecks } from './rechecks.ts'
 
 export type RunningApi = {
@@ -37,6 +40,15 @@ export type StartOptions = {
 
 /** Milliseconds from the request to stop until connections are cut. */
 export const STOP_TIMEOUT_MS = 4_000
+
+/** Seconds of a caller's window (contract section 1, "Checkout rate"). */
+const CHECKOUT_WINDOW_S = 60
+/** Checkouts claimed in one transaction, and such transactions at a time: claims wait for each other's flush to disk. */
+const CHECKOUTS_MAX = 32
+const CHECKOUT_RUNS_MAX = 4
+/** Payments read in one statement, and such statements at a time. */
+const PAYMENTS_MAX = 64
+const PAYMENT_RUNS_MAX = 2
 
 /** Starts the API on its port. It answers at once; `ready` says when it can do more than refuse. */
 export function startApi(options: StartOptions): RunningApi {
@@ -75,6 +87,7 @@ export function createDeps(ports: ApiPorts): ApiDeps {
       quarantineHours: config.slotQuarantineHours,
       subscriptions: { publicUrl: config.publicUrl, keyring },
     },
+    ...createBatchers(ports),
     blocked: new Map(),
     rechecks: createRechecks(ports),
     changes: createPaymentChanges({ db, log, listenUrl: config.databaseListenUrl }),
@@ -88,6 +101,23 @@ export function createDeps(ports: ApiPorts): ApiDeps {
       'Seconds from a request’s arrival to its answer.',
     ),
     schema: { isCurrent: false },
+  }
+}
+
+function createBatchers({ db, config }: ApiPorts): Pick<ApiDeps, 'checkouts' | 'payments'> {
+  const rate = { rateLimit: config.rateLimitCheckout, windowSeconds: CHECKOUT_WINDOW_S }
+  return {
+    checkouts: createBatcher({
+      ...{ sizeMax: CHECKOUTS_MAX, runsMax: CHECKOUT_RUNS_MAX },
+      run: (requests) => beginCheckouts(db, requests, rate, config),
+    }),
+    payments: createBatcher({
+      ...{ sizeMax: PAYMENTS_MAX, runsMax: PAYMENT_RUNS_MAX },
+      async run(paymentIds) {
+        const found = await readShownPayments(db, paymentIds)
+        return paymentIds.map((paymentId) => found.get(paymentId))
+      },
+    }),
   }
 }
 

@@ -107,27 +107,37 @@ create unlogged table rate_windows (
   request_count integer not null
 );
 
--- Counts a request and says how many there were in the caller's window, this one included.
-create function count_request(p_rate_key text, p_window_seconds integer,
-  out request_count integer, out reset_seconds integer)
+-- Counts requests and says for each caller how many there were in the window, these included. Callers are named once,
+-- in order, so that two of these statements never wait for each other in a circle.
+create function count_requests(p_rate_keys text[], p_counts bigint[], p_window_seconds integer)
+returns table (rate_key text, request_count integer, reset_seconds integer)
 language plpgsql
 as $$
+#variable_conflict use_column
 declare
-  v_started_at timestamptz;
+  c_request_count_max constant integer := 1000000000;
 begin
+  return query
   insert into rate_windows as w (rate_key, started_at, request_count)
-  values (p_rate_key, service_now(), 1)
+  select k, service_now(), n from unnest(p_rate_keys, p_counts) as asked (k, n)
   on conflict (rate_key) do update set
     request_count = case
-      when w.started_at <= service_now() - make_interval(secs => p_window_seconds) then 1
-      else least(w.request_count + 1, 1000000000)
+      when w.started_at <= excluded.started_at - make_interval(secs => p_window_seconds) then excluded.request_count
+      else least(w.request_count + excluded.request_count, c_request_count_max)
     end,
     started_at = case
-      when w.started_at <= service_now() - make_interval(secs => p_window_seconds) then service_now()
+      when w.started_at <= excluded.started_at - make_interval(secs => p_window_seconds) then excluded.started_at
       else w.started_at
     end
-  returning w.request_count, w.started_at into count_request.request_count, v_started_at;
-  reset_seconds := greatest(1, ceil(extract(epoch from
-    v_started_at + make_interval(secs => p_window_seconds) - service_now())))::integer;
+  returning w.rate_key, w.request_count, greatest(1, ceil(extract(epoch from
+    w.started_at + make_interval(secs => p_window_seconds) - service_now())))::integer;
 end
+$$;
+
+-- Counts one request and says how many there were in the caller's window, this one included.
+create function count_request(p_rate_key text, p_window_seconds integer,
+  out request_count integer, out reset_seconds integer)
+language sql
+as $$
+  select c.request_count, c.reset_seconds from count_requests(array[p_rate_key], array[1], p_window_seconds) c
 $$;

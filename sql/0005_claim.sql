@@ -1,5 +1,6 @@
--- Who is asking, and for what: the checks of both publishable-key endpoints, in the order of precedence.
--- `code` is the first that fails, or null. Shared by POST /checkout/info and POST /checkout, so that both agree.
+-- Who is asking, and for what: the checks of both publishable-key endpoints, in the order of precedence. One row, whose
+-- `code` is the first check that fails, or null. One statement that is planned into whatever asks, for one caller or for
+-- many, so that POST /checkout/info and POST /checkout agree.
 --
 -- Hosted pages sell what a payment link or a checkout session names, without a publishable key: the id in the page's
 -- path is the capability, and revoking keys must not take a seller's links down. They call with no key, and with an
@@ -12,153 +13,134 @@ create function resolve_checkout(
   p_price_id text,
   p_payment_link_id text,
   p_session_id text,
-  p_amount_cents bigint,
-  out code text,
-  out store_id text,
-  out account_id text,
-  out mode text,
-  out plan text,
-  out seller_name text,
-  out branding jsonb,
-  out amount_cents bigint,
-  out price_id text,
-  out payment_link_id text,
-  out session_id text,
-  out every_interval text,
-  out every_count integer,
-  out networks text[],
-  out tokens text[],
-  out metadata jsonb,
-  out buyer_email text
+  p_amount_cents bigint
 )
-language plpgsql stable
-as $$
-declare
-  v_account record;
-  v_row record;
-begin
-  if p_key_hash is null then
-    select o.store_id, o.mode, s.account_id, s.branding, s.name, a.seller_name, a.status, a.plan,
-      a.email_verified_at, a.open_amount_enabled, false as is_rejected
-    into v_account
-    from (
-      select l.store_id, l.mode from payment_links l where l.payment_link_id = p_payment_link_id
-      union all
-      select c.store_id, c.mode from checkout_sessions c where c.session_id = p_session_id
-    ) o
-    join stores s on s.store_id = o.store_id
-    join accounts a on a.account_id = s.account_id;
-    if not found then
-      code := case when p_session_id is null then 'payment_link_not_found' else 'session_not_found' end;
-      return;
-    end if;
-  else
-    select k.store_id, k.mode, s.account_id, s.branding, s.name, a.seller_name, a.status, a.plan,
-      a.email_verified_at, a.open_amount_enabled,
-      k.mode = 'live' and exists (
-        select from origins o
-        where o.store_id = k.store_id and o.host = any (p_origin_hosts) and o.status = 'REJECTED'
-      ) as is_rejected
-    into v_account
-    from keys k
-    join stores s on s.store_id = k.store_id
-    join accounts a on a.account_id = s.account_id
-    where k.key_hash = p_key_hash and k.kind = 'PUBLISHABLE' and k.revoked_at is null;
-    if not found then
-      code := 'invalid_api_key';
-      return;
-    end if;
-  end if;
-  store_id := v_account.store_id;
-  account_id := v_account.account_id;
-  mode := v_account.mode;
-  plan := v_account.plan;
-  branding := v_account.branding;
-  seller_name := coalesce(v_account.branding ->> 'displayName', v_account.seller_name, v_account.name);
-
-  if mode = 'live' then
-    code := case
-      when p_origin_hosts is null then 'origin_required'
-      when v_account.is_rejected then 'origin_not_allowed'
-      when v_account.status <> 'ACTIVE' then 'account_disabled'
-      when v_account.email_verified_at is null then 'email_unverified'
-    end;
-    if code is not null then
-      return;
-    end if;
-  end if;
-
-  if p_amount_cents is not null then
-    code := case
-      when not v_account.open_amount_enabled then 'open_amount_disabled'
-      when p_amount_cents not between 1 and 100000000 then 'amount_out_of_range'
-    end;
-    amount_cents := p_amount_cents;
-    return;
-  end if;
-
-  price_id := p_price_id;
-  if p_payment_link_id is not null then
-    select l.price_id, l.metadata, l.active into v_row
-    from payment_links l
-    where l.payment_link_id = p_payment_link_id and l.store_id = v_account.store_id
-      and l.mode = v_account.mode;
-    code := case when not found then 'payment_link_not_found' when not v_row.active then 'link_inactive' end;
-    if code is not null then
-      return;
-    end if;
-    payment_link_id := p_payment_link_id;
-    price_id := v_row.price_id;
-    metadata := v_row.metadata;
-  elsif p_session_id is not null then
-    select c.price_id, c.amount_cents, c.metadata, c.buyer_email,
-      c.status = 'OPEN' and c.expires_at > service_now() as is_open into v_row
-    from checkout_sessions c
-    where c.session_id = p_session_id and c.store_id = v_account.store_id and c.mode = v_account.mode;
-    code := case when not found then 'session_not_found' when not v_row.is_open then 'session_closed' end;
-    if code is not null then
-      return;
-    end if;
-    session_id := p_session_id;
-    price_id := v_row.price_id;
-    amount_cents := v_row.amount_cents;
-    metadata := v_row.metadata;
-    buyer_email := v_row.buyer_email;
-    if price_id is null then
-      return;
-    end if;
-  end if;
-
-  select p.amount_cents, p.interval, p.interval_count, p.networks, p.tokens, p.active into v_row
-  from prices p
-  where p.price_id = resolve_checkout.price_id and p.store_id = v_account.store_id
-    and p.mode = v_account.mode;
-  code := case when not found then 'price_not_found' when not v_row.active then 'price_inactive' end;
-  if code is not null then
-    return;
-  end if;
-  amount_cents := v_row.amount_cents;
-  every_interval := v_row.interval;
-  every_count := v_row.interval_count;
-  networks := v_row.networks;
-  tokens := v_row.tokens;
-end
-$$;
-
--- Whether an account's receipts of this month have reached its plan's ceiling (USD; absent means none).
-create function is_volume_cap_reached(p_account_id text, p_cap_usd numeric)
-returns boolean
+returns table (
+  code text,
+  store_id text,
+  account_id text,
+  mode text,
+  plan text,
+  seller_name text,
+  branding jsonb,
+  amount_cents bigint,
+  price_id text,
+  payment_link_id text,
+  session_id text,
+  every_interval text,
+  every_count integer,
+  networks text[],
+  tokens text[],
+  metadata jsonb,
+  buyer_email text
+)
 language sql stable
 as $$
-  select p_cap_usd is not null and coalesce(sum(amount_micros), 0) >= p_cap_usd * 1000000
-  from volume_entries
-  where account_id = p_account_id
-    and month = date_trunc('month', service_now() at time zone 'UTC')::date
+  select
+    case
+      when s.store_id is null then case
+        when p_key_hash is not null then 'invalid_api_key'
+        when p_session_id is null then 'payment_link_not_found'
+        else 'session_not_found'
+      end
+      when k.mode = 'live' and p_origin_hosts is null then 'origin_required'
+      when k.mode = 'live' and p_key_hash is not null and exists (
+        select from origins o
+        where o.store_id = k.store_id and o.host = any (p_origin_hosts) and o.status = 'REJECTED'
+      ) then 'origin_not_allowed'
+      when k.mode = 'live' and a.status <> 'ACTIVE' then 'account_disabled'
+      when k.mode = 'live' and a.email_verified_at is null then 'email_unverified'
+      when p_amount_cents is not null then case
+        when not a.open_amount_enabled then 'open_amount_disabled'
+        when p_amount_cents not between 1 and 100000000 then 'amount_out_of_range'
+      end
+      when p_payment_link_id is not null and l.payment_link_id is null then 'payment_link_not_found'
+      when p_payment_link_id is not null and not l.active then 'link_inactive'
+      when p_session_id is not null and c.session_id is null then 'session_not_found'
+      when p_session_id is not null and (c.status <> 'OPEN' or c.expires_at <= service_now()) then 'session_closed'
+      when c.amount_cents is not null then null
+      when p.price_id is null then 'price_not_found'
+      when not p.active then 'price_inactive'
+    end,
+    s.store_id, s.account_id, k.mode, a.plan,
+    coalesce(s.branding ->> 'displayName', a.seller_name, s.name), s.branding,
+    coalesce(p_amount_cents, c.amount_cents, p.amount_cents), p.price_id, l.payment_link_id, c.session_id,
+    p.interval, p.interval_count, p.networks, p.tokens, coalesce(l.metadata, c.metadata), c.buyer_email
+  from (select) asked
+  left join lateral (
+    select k.store_id, k.mode from keys k
+    where k.key_hash = p_key_hash and k.kind = 'PUBLISHABLE' and k.revoked_at is null
+    union all
+    select l.store_id, l.mode from payment_links l
+    where p_key_hash is null and l.payment_link_id = p_payment_link_id
+    union all
+    select c.store_id, c.mode from checkout_sessions c
+    where p_key_hash is null and c.session_id = p_session_id
+  ) k on true
+  left join stores s on s.store_id = k.store_id
+  left join accounts a on a.account_id = s.account_id
+  left join payment_links l
+    on l.payment_link_id = p_payment_link_id and l.store_id = k.store_id and l.mode = k.mode
+  left join checkout_sessions c
+    on c.session_id = p_session_id and c.store_id = k.store_id and c.mode = k.mode
+  left join prices p
+    on p.price_id = coalesce(p_price_id, l.price_id, c.price_id) and p.store_id = k.store_id and p.mode = k.mode
+$$;
+
+-- Contract section 1: at most 20 keys and 2,048 bytes of UTF-8 JSON, written without spaces. Postgres prints a
+-- space after each colon and comma: one per key and one per key but the last.
+create function is_metadata_within_limits(p_metadata jsonb)
+returns boolean
+language sql immutable
+as $$
+  select count(*) <= 20
+    and octet_length(p_metadata::text) - greatest(2 * count(*) - 1, 0) <= 2048
+  from jsonb_object_keys(p_metadata)
+$$;
+
+-- What else refuses a claim, at its rank behind the terms' own `code`: the networks table's refusal of network or token,
+-- and two answers for the caller, `metadata_too_large` and `recurring` (open a subscription, and pass its id).
+create function refuse_claim(
+  p_code text,
+  p_networks text[],
+  p_tokens text[],
+  p_interval text,
+  p_network text,
+  p_token text,
+  p_network_code text,
+  p_subscription_id text,
+  p_metadata jsonb
+)
+returns text
+language sql immutable
+as $$
+  select coalesce(p_code, case
+    when not p_network = any (p_networks) then 'network_not_accepted'
+    when p_network_code is not null then p_network_code
+    when not p_token = any (p_tokens) then 'token_not_accepted'
+    when p_metadata is not null and not is_metadata_within_limits(p_metadata) then 'metadata_too_large'
+    when p_interval is not null and p_subscription_id is null then 'recurring'
+  end)
+$$;
+
+-- What an account received this month, in micro-dollars.
+create function month_receipts(p_account_id text)
+returns table (amount_micros numeric)
+language sql stable
+as $$
+  select coalesce(sum(v.amount_micros), 0)
+  from volume_entries v
+  where v.account_id = p_account_id
+    and v.month = date_trunc('month', service_now() at time zone 'UTC')::date
 $$;
 
 -- Whether a caller holds as many open payments at an address as one may while over half of its amounts are held.
+-- Its arguments are texts of one collation, those of `slots`: with a store's id among them the indexes are of no use.
 create function is_crowding(
-  p_payment payments,
+  p_address text,
+  p_token text,
+  p_deployment text,
+  p_price_base_units numeric,
   p_tail_unit numeric,
   p_client_ip text,
   p_open_payments_per_ip integer
@@ -168,23 +150,21 @@ language plpgsql stable
 as $$
 declare
   c_half constant integer := 4500;
-  v_lowest constant numeric := p_payment.price_base_units + p_tail_unit;
-  v_highest constant numeric := p_payment.price_base_units + 9999 * p_tail_unit;
 begin
   -- The caller's own are few, so they are looked at first, and mostly alone.
   if not exists (
     select from slots s
-    where s.address = p_payment.address and s.client_ip = p_client_ip and s.is_open
-      and s.token = p_payment.token and s.deployment = p_payment.deployment
-      and s.amount_base_units between v_lowest and v_highest
+    where s.address = p_address and s.client_ip = p_client_ip and s.is_open
+      and s.token = p_token and s.deployment = p_deployment
+      and s.amount_base_units between p_price_base_units + p_tail_unit and p_price_base_units + 9999 * p_tail_unit
     offset p_open_payments_per_ip - 1
   ) then
     return false;
   end if;
   return exists (
     select from slots s
-    where s.address = p_payment.address and s.amount_base_units between v_lowest and v_highest
-      and s.token = p_payment.token and s.deployment = p_payment.deployment
+    where s.address = p_address and s.token = p_token and s.deployment = p_deployment
+      and s.amount_base_units between p_price_base_units + p_tail_unit and p_price_base_units + 9999 * p_tail_unit
     offset c_half
   );
 end
@@ -293,8 +273,8 @@ begin
     order by w.xpub is null, random()
     limit 1;
     exit when not found;
-    if v_tried = '{}' and p_payment.mode = 'live'
-      and is_volume_cap_reached(p_payment.account_id, p_volume_cap_usd) then
+    if v_tried = '{}' and p_payment.mode = 'live' and p_volume_cap_usd is not null
+      and (select r.amount_micros from month_receipts(p_payment.account_id) r) >= p_volume_cap_usd * 1000000 then
       code := 'volume_cap_reached';
       return;
     end if;
@@ -329,7 +309,8 @@ begin
       values (v_child.address, payment.price_base_units, payment.token, payment.deployment, payment.payment_id,
         payment.store_id, payment.price_base_units, true, p_client_ip, payment.expires_at);
       code := null;
-    elsif p_client_ip is not null and is_crowding(payment, v_tail_unit, p_client_ip, p_open_payments_per_ip) then
+    elsif p_client_ip is not null and is_crowding(payment.address, payment.token,
+      payment.deployment, payment.price_base_units, v_tail_unit, p_client_ip, p_open_payments_per_ip) then
       code := 'rate_limited';
     else
       payment.amount_base_units := take_tailed_slot(payment, v_tail_unit, p_client_ip);
@@ -353,7 +334,7 @@ begin
   values (payment.payment_id, payment.store_id, payment.account_id, payment.mode, payment.network, payment.token,
     payment.deployment, payment.contract, payment.decimals, payment.address, payment.is_exclusive, payment.clock,
     payment.confirmations_required, payment.amount_cents, payment.price_base_units, payment.amount_base_units,
-    -- Read after the slot is taken: a block at or below it cannot hold this buyer's transfer.
+    -- Whoever is told the address afterwards cannot have paid in a block at or below it.
     (select d.block_number from deployments d where d.deployment = payment.deployment),
     payment.price_id, payment.payment_link_id, payment.session_id, payment.subscription_id, payment.reference_key,
     payment.metadata, payment.origin_host, payment.buyer_email, payment.created_at, payment.expires_at);
@@ -364,47 +345,18 @@ begin
 end
 $$;
 
--- Contract section 1: at most 20 keys and 2,048 bytes of UTF-8 JSON, written without spaces. Postgres prints a
--- space after each colon and comma: one per key and one per key but the last.
-create function is_metadata_within_limits(p_metadata jsonb)
-returns boolean
-language sql immutable
-as $$
-  select count(*) <= 20
-    and octet_length(p_metadata::text) - greatest(2 * count(*) - 1, 0) <= 2048
-  from jsonb_object_keys(p_metadata)
-$$;
-
 -- One checkout: the checks, then the claim. `code` is an error of the catalogue, or one of three answers for the
 -- caller: `recurring` (open a subscription and pass its id), `pool_empty` (derive addresses for `xpub` and call
 -- again) and `metadata_too_large`.
 create function claim_checkout(
-  p_key_hash bytea,
-  p_origin_hosts text[],
-  p_price_id text,
-  p_payment_link_id text,
-  p_session_id text,
-  p_amount_cents bigint,
-  -- What the caller knows already: payment id, network, token and the deployment's facts, origin host, metadata.
-  p_payment payments,
-  -- The networks table's own refusal of network or token, raised at its rank.
-  p_network_code text,
-  p_ttl_minutes integer,
-  p_client_ip text,
+  -- What is paid for, as resolve_checkout takes it (`key_hash` in hexadecimal), and what the caller knows of the payment:
+  -- its id, network, token and the deployment's facts, the window, the client. `network_code` is the networks table's own
+  -- refusal of network or token, raised at its rank.
+  p_request jsonb,
   p_plan_caps jsonb,
   p_open_payments_per_ip integer,
   out code text,
-  out store_id text,
-  out account_id text,
-  out price_id text,
-  out amount_cents bigint,
-  out address text,
-  out amount_base_units numeric,
-  out is_exclusive boolean,
-  out created_at timestamptz,
-  out expires_at timestamptz,
-  out metadata jsonb,
-  out buyer_email text,
+  out payment payments,
   out branding jsonb,
   out every_interval text,
   out every_count integer,
@@ -412,113 +364,173 @@ create function claim_checkout(
   out xpub_left integer
 )
 language plpgsql
+set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_terms record;
   v_claim record;
-  v_payment payments := p_payment;
 begin
-  -- Assigned, not selected from: that way the answer is not put into a table of one row first.
-  v_terms := resolve_checkout(p_key_hash, p_origin_hosts, p_price_id, p_payment_link_id, p_session_id, p_amount_cents);
-  metadata := case
-    when v_terms.metadata is null then p_payment.metadata
-    else coalesce(p_payment.metadata, '{}') || v_terms.metadata
-  end;
-  code := coalesce(v_terms.code, case
-    when not p_payment.network = any (v_terms.networks) then 'network_not_accepted'
-    when p_network_code is not null then p_network_code
-    when not p_payment.token = any (v_terms.tokens) then 'token_not_accepted'
-    when metadata is not null and not is_metadata_within_limits(metadata) then 'metadata_too_large'
-    when v_terms.every_interval is not null and p_payment.subscription_id is null then 'recurring'
-  end);
+  payment := jsonb_populate_record(null::payments, p_request);
+  select t.*, r.network_code, r.ttl_minutes, r.client_ip into v_terms
+  from jsonb_to_record(p_request) as r(
+    key_hash text, origin_hosts text[], price_id text, payment_link_id text, session_id text, amount_cents bigint,
+    network_code text, ttl_minutes integer, client_ip text
+  )
+  cross join lateral resolve_checkout(decode(r.key_hash, 'hex'), r.origin_hosts, r.price_id, r.payment_link_id,
+    r.session_id, r.amount_cents) t;
+  if v_terms.metadata is not null then
+    payment.metadata := coalesce(payment.metadata, '{}') || v_terms.metadata;
+  end if;
+  code := refuse_claim(v_terms.code, v_terms.networks, v_terms.tokens, v_terms.every_interval, payment.network,
+    payment.token, v_terms.network_code, payment.subscription_id, payment.metadata);
   if code is not null then
     return;
   end if;
-
-  v_payment.store_id := v_terms.store_id;
-  v_payment.account_id := v_terms.account_id;
-  v_payment.mode := v_terms.mode;
-  v_payment.amount_cents := v_terms.amount_cents;
-  v_payment.price_id := v_terms.price_id;
-  v_payment.payment_link_id := v_terms.payment_link_id;
-  v_payment.session_id := v_terms.session_id;
-  v_payment.metadata := metadata;
-  v_payment.buyer_email := coalesce(v_terms.buyer_email, p_payment.buyer_email);
-  v_claim := claim_slot(v_payment, p_ttl_minutes, p_client_ip,
-    (p_plan_caps ->> v_terms.plan)::numeric, p_open_payments_per_ip);
-  code := v_claim.code;
-  xpub := v_claim.xpub;
-  xpub_left := v_claim.xpub_left;
-  v_payment := v_claim.payment;
-  store_id := v_payment.store_id;
-  account_id := v_payment.account_id;
-  price_id := v_payment.price_id;
-  amount_cents := v_payment.amount_cents;
-  address := v_payment.address;
-  amount_base_units := v_payment.amount_base_units;
-  is_exclusive := v_payment.is_exclusive;
-  created_at := v_payment.created_at;
-  expires_at := v_payment.expires_at;
-  buyer_email := v_payment.buyer_email;
+  payment.store_id := v_terms.store_id;
+  payment.account_id := v_terms.account_id;
+  payment.mode := v_terms.mode;
+  payment.amount_cents := v_terms.amount_cents;
+  payment.price_id := v_terms.price_id;
+  payment.buyer_email := coalesce(v_terms.buyer_email, payment.buyer_email);
   branding := v_terms.branding;
   every_interval := v_terms.every_interval;
   every_count := v_terms.every_count;
+  v_claim := claim_slot(payment, v_terms.ttl_minutes, v_terms.client_ip, (p_plan_caps ->> v_terms.plan)::numeric,
+    p_open_payments_per_ip);
+  code := v_claim.code;
+  payment := v_claim.payment;
+  xpub := v_claim.xpub;
+  xpub_left := v_claim.xpub_left;
 end
 $$;
 
--- POST /checkout in one round trip: counts the request in a transaction of its own, so that counting never waits
--- for a claim's flush to disk, then claims. Over the limit the code is rate_limited.
-create procedure begin_checkout(
-  p_rate_key text,
+-- Many checkouts in one statement: for each the checks, a random tail on the store's one plain address, and the payment.
+-- Answers a JSON array. What is not as simple (a session, an xpub, several addresses, a tail that was taken) is left
+-- alone with the code `unsettled`, for claim_checkout.
+create function claim_checkouts(p_requests jsonb, p_plan_caps jsonb, p_open_payments_per_ip integer)
+returns json
+language plpgsql
+-- As in claim_slot: by key, and planned once.
+set enable_seqscan = off
+set enable_mergejoin = off
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_answers json;
+begin
+  with asked as (
+    select r.*,
+      t.code as terms_code, t.store_id, t.account_id, t.mode, t.plan, t.branding, t.amount_cents as due_cents,
+      t.price_id as due_price_id, t.payment_link_id as due_link_id, t.every_interval, t.networks, t.tokens,
+      case when t.metadata is null then r.metadata else coalesce(r.metadata, '{}') || t.metadata end as all_metadata,
+      t.amount_cents * power(10::numeric, r.decimals - 2) as price_base_units,
+      power(10::numeric, r.decimals - 6) as tail_unit,
+      case when t.mode = 'live' then (p_plan_caps ->> t.plan)::numeric end as cap_usd,
+      floor(random() * 9000)::integer as pick
+    from jsonb_to_recordset(p_requests) as r(
+      payment_id text, key_hash text, origin_hosts text[], price_id text, payment_link_id text, session_id text,
+      amount_cents bigint, network text, token text, network_code text, deployment text, contract text,
+      decimals integer, clock text, confirmations_required integer, reference_key text, metadata jsonb,
+      origin_host text, buyer_email text, ttl_minutes integer, client_ip text
+    )
+    cross join lateral resolve_checkout(decode(r.key_hash, 'hex'), r.origin_hosts, r.price_id, r.payment_link_id,
+      r.session_id, r.amount_cents) t
+  ), judged as materialized (
+    select a.*, w.address, coalesce(
+      refuse_claim(a.terms_code, a.networks, a.tokens, a.every_interval, a.network, a.token, a.network_code, null,
+        a.all_metadata),
+      case
+        when w.wallet_count = 0 then 'no_wallet'
+        when v.amount_micros >= a.cap_usd * 1000000 then 'volume_cap_reached'
+        when w.wallet_count > 1 or w.address is null or a.session_id is not null then 'unsettled'
+        when is_crowding(w.address, a.token, a.deployment, a.price_base_units, a.tail_unit, a.client_ip,
+          p_open_payments_per_ip) then 'rate_limited'
+      end
+    ) as code
+    from asked a
+    cross join lateral (
+      select count(*) as wallet_count, min(w.address) as address from wallets w
+      where w.store_id = a.store_id and w.mode = a.mode and w.network = a.network and w.removed_at is null
+    ) w
+    -- Test payments never count, and where there is no ceiling nothing is summed.
+    left join lateral month_receipts(case when a.cap_usd is not null then a.account_id end) v
+      on a.cap_usd is not null
+  ), taken as (
+    insert into slots (address, amount_base_units, token, deployment, payment_id, store_id, price_base_units,
+      is_exclusive, client_ip, expires_at)
+    select j.address, j.price_base_units + (j.pick / 9 * 10 + j.pick % 9 + 1) * j.tail_unit, j.token, j.deployment,
+      j.payment_id, j.store_id, j.price_base_units, false, j.client_ip,
+      service_now() + make_interval(mins => j.ttl_minutes)
+    from judged j
+    where j.code is null
+    -- In one order, so that two of these statements never wait for each other in a circle.
+    order by 1, 2, 3, 4
+    on conflict do nothing
+    returning payment_id, amount_base_units, expires_at
+  ), made as (
+    insert into payments (payment_id, store_id, account_id, mode, network, token, deployment, contract, decimals,
+      address, is_exclusive, clock, confirmations_required, amount_cents, price_base_units, amount_base_units,
+      position_block, price_id, payment_link_id, reference_key, metadata, origin_host, buyer_email, created_at,
+      expires_at)
+    select j.payment_id, j.store_id, j.account_id, j.mode, j.network, j.token, j.deployment, j.contract, j.decimals,
+      j.address, false, j.clock, j.confirmations_required, j.due_cents, j.price_base_units, t.amount_base_units,
+      -- Whoever is told the address afterwards cannot have paid in a block at or below it.
+      (select d.block_number from deployments d where d.deployment = j.deployment),
+      j.due_price_id, j.due_link_id, j.reference_key, j.all_metadata, j.origin_host, j.buyer_email, service_now(),
+      t.expires_at
+    from taken t
+    join judged j using (payment_id)
+  )
+  select json_agg(json_build_object(
+    'paymentId', j.payment_id, 'code', case when t.payment_id is null then coalesce(j.code, 'unsettled') end,
+    'amountCents', j.due_cents, 'address', j.address, 'amountBaseUnits', t.amount_base_units::text,
+    'createdAt', service_now(), 'expiresAt', t.expires_at, 'branding', j.branding))
+  into v_answers
+  from judged j
+  left join taken t using (payment_id);
+  return v_answers;
+end
+$$;
+
+-- Checkouts that came together, in one round trip: counts them in a transaction of its own, so that counting never waits
+-- for a claim's flush to disk, then claims. `counts` is a JSON array, and so are `claims`, which has those within the
+-- limit. A request has what claim_checkouts reads, and `rate_key`.
+create procedure begin_checkouts(
+  p_requests jsonb,
   p_rate_limit integer,
-  p_key_hash bytea,
-  p_origin_hosts text[],
-  p_price_id text,
-  p_payment_link_id text,
-  p_session_id text,
-  p_amount_cents bigint,
-  p_payment payments,
-  p_network_code text,
-  p_ttl_minutes integer,
-  p_client_ip text,
+  p_window_seconds integer,
   p_plan_caps jsonb,
   p_open_payments_per_ip integer,
-  inout request_count integer default null,
-  inout reset_seconds integer default null,
-  inout code text default null,
-  inout amount_cents bigint default null,
-  inout address text default null,
-  inout amount_base_units numeric default null,
-  inout created_at timestamptz default null,
-  inout expires_at timestamptz default null,
-  inout branding jsonb default null,
-  inout xpub text default null,
-  inout xpub_left integer default null
+  inout counts json default null,
+  inout claims json default null
 )
 language plpgsql
 as $$
 declare
-  v_count record;
-  v_claim record;
+  v_over text[];
 begin
-  v_count := count_request(p_rate_key, 60);
+  with asked as materialized (
+    select r.payment_id, r.rate_key, row_number() over (partition by r.rate_key) as place,
+      count(*) over (partition by r.rate_key) as total
+    from jsonb_to_recordset(p_requests) as r(payment_id text, rate_key text)
+  ), counted as (
+    select a.payment_id, c.request_count - a.total + a.place as request_count, c.reset_seconds
+    from asked a
+    join count_requests(
+      (select array_agg(s.rate_key order by s.rate_key) from asked s where s.place = 1),
+      (select array_agg(s.total order by s.rate_key) from asked s where s.place = 1),
+      p_window_seconds
+    ) c using (rate_key)
+  )
+  select json_agg(json_build_object(
+      'paymentId', c.payment_id, 'requestCount', c.request_count, 'resetSeconds', c.reset_seconds)),
+    array_agg(c.payment_id) filter (where c.request_count > p_rate_limit)
+  into counts, v_over
+  from counted c;
   commit;
-  request_count := v_count.request_count;
-  reset_seconds := v_count.reset_seconds;
-  if request_count > p_rate_limit then
-    code := 'rate_limited';
-    return;
+  if v_over is not null then
+    p_requests := (select jsonb_agg(r) from jsonb_array_elements(p_requests) r where r ->> 'payment_id' <> all (v_over));
   end if;
-  v_claim := claim_checkout(p_key_hash, p_origin_hosts, p_price_id, p_payment_link_id, p_session_id, p_amount_cents,
-    p_payment, p_network_code, p_ttl_minutes, p_client_ip, p_plan_caps, p_open_payments_per_ip);
-  code := v_claim.code;
-  amount_cents := v_claim.amount_cents;
-  address := v_claim.address;
-  amount_base_units := v_claim.amount_base_units;
-  created_at := v_claim.created_at;
-  expires_at := v_claim.expires_at;
-  branding := v_claim.branding;
-  xpub := v_claim.xpub;
-  xpub_left := v_claim.xpub_left;
+  claims := claim_checkouts(p_requests, p_plan_caps, p_open_payments_per_ip);
 end
 $$;

@@ -35,11 +35,20 @@ export type Terms = {
   walletNetworks: string[]
 }
 
-/** The columns of `payments` that the caller decides, in SQL's names. */
-export type PaymentDraft = {
+/** A claim as the database takes it, in SQL's names: what is paid for, and what is known of the payment. */
+export type ClaimRequest = {
+  /** In hexadecimal; null for a hosted page. */
+  key_hash: string | null
+  origin_hosts: string[] | null
+  price_id: string | null
+  payment_link_id: string | null
+  session_id: string | null
+  amount_cents: number | null
   payment_id: string
   network: string
   token: string
+  /** The networks table's own refusal, raised at its rank. */
+  network_code: string | null
   deployment?: string
   contract?: string
   decimals?: number
@@ -50,16 +59,13 @@ export type PaymentDraft = {
   origin_host: string | null
   buyer_email: string | null
   subscription_id?: string
+  ttl_minutes: number
+  client_ip: string
 }
 
-/** What a claim is made with, besides what is paid for. */
-export type ClaimRequest = PaidFor & {
-  draft: PaymentDraft
-  /** The networks table's own refusal, raised at its rank. */
-  networkCode: string | null
-  ttlMinutes: number
-  clientIp: string
-  planCaps: Readonly<Record<string, number | null>>
+/** What the operator sets for all claims. */
+export type ClaimSettings = {
+  planCapsUsd: Readonly<Record<string, number | null>>
   openPaymentsPerIp: number
 }
 
@@ -87,24 +93,67 @@ export type FullClaim = Claim & {
   everyCount: number
 }
 
-/** Counts the request and claims a slot, in one round trip. `resetSeconds` is when the caller's minute ends. */
-export async function beginCheckout(
+/** A request with the caller whose count it is. */
+export type CountedRequest = ClaimRequest & { rate_key: string }
+
+/** How many the caller made in the minute, and the claim; undefined when that is over the limit. */
+export type CountedClaim = {
+  requestCount: number
+  /** Seconds until the caller's minute ends. */
+  resetSeconds: number
+  claim: Claim | undefined
+}
+
+/** What JSON can say of a claim. */
+type ClaimAnswer = Pick<Claim, 'code' | 'amountCents' | 'address' | 'branding'> &
+  Record<'paymentId' | 'amountBaseUnits' | 'createdAt' | 'expiresAt', string>
+
+/**
+ * Counts the requests and claims their slots, in one round trip. The code `unsettled` is for {@link claimCheckout} to
+ * settle: the claim is not one of the simple ones.
+ */
+export async function beginCheckouts(
   db: Db,
-  rate: { rateKey: string; limit: number },
-  request: ClaimRequest,
-): Promise<Claim & { requestCount: number; resetSeconds: number }> {
-  const [row] = await db<(Claim & { requestCount: number; resetSeconds: number })[]>`
-    call begin_checkout(${rate.rateKey}, ${rate.limit}, ${claimArguments(db, request)})`
-  if (row === undefined) throw new Error('begin_checkout answered no row')
-  return row
+  requests: readonly CountedRequest[],
+  { rateLimit, windowSeconds }: { rateLimit: number; windowSeconds: number },
+  { planCapsUsd, openPaymentsPerIp }: ClaimSettings,
+): Promise<CountedClaim[]> {
+  type Count = { paymentId: string; requestCount: number; resetSeconds: number }
+  const [row] = await db<{ counts: Count[]; claims: ClaimAnswer[] | null }[]>`
+    call begin_checkouts(${db.json(requests)}, ${rateLimit}, ${windowSeconds}, ${db.json(planCapsUsd)},
+      ${openPaymentsPerIp})`
+  if (row === undefined) throw new Error('begin_checkouts answered no row')
+  const counts = new Map(row.counts.map((count) => [count.paymentId, count]))
+  const claims = new Map(row.claims?.map((claim) => [claim.paymentId, toClaim(claim)]))
+  return requests.map(({ payment_id }) => {
+    const count = counts.get(payment_id)
+    if (count === undefined) throw new Error('begin_checkouts left a request out')
+    const { requestCount, resetSeconds } = count
+    return { requestCount, resetSeconds, claim: claims.get(payment_id) }
+  })
+}
+
+function toClaim(answer: ClaimAnswer): Claim {
+  return {
+    ...{ code: answer.code, amountCents: answer.amountCents, address: answer.address },
+    amountBaseUnits: BigInt(answer.amountBaseUnits ?? 0),
+    createdAt: new Date(answer.createdAt),
+    expiresAt: new Date(answer.expiresAt),
+    ...{ branding: answer.branding, xpub: null, xpubLeft: null },
+  }
 }
 
 /** The claim alone, for a request that was counted already. */
-export async function claimCheckout(sql: SqlLike, request: ClaimRequest): Promise<FullClaim> {
+export async function claimCheckout(
+  sql: SqlLike,
+  request: ClaimRequest,
+  { planCapsUsd, openPaymentsPerIp }: ClaimSettings,
+): Promise<FullClaim> {
   const [row] = await sql<FullClaim[]>`
-    select code, store_id, account_id, price_id, amount_cents, address, amount_base_units, created_at, expires_at,
-      metadata, buyer_email, branding, every_interval, every_count, xpub, xpub_left
-    from claim_checkout(${claimArguments(sql, request)})`
+    select code, (payment).store_id, (payment).account_id, (payment).price_id, (payment).amount_cents,
+      (payment).address, (payment).amount_base_units, (payment).created_at, (payment).expires_at,
+      (payment).metadata, (payment).buyer_email, branding, every_interval, every_count, xpub, xpub_left
+    from claim_checkout(${sql.json(request)}, ${sql.json(planCapsUsd)}, ${openPaymentsPerIp})`
   if (row === undefined) throw new Error('claim_checkout answered no row')
   return row
 }
@@ -123,12 +172,4 @@ export async function readTerms(sql: SqlLike, paidFor: PaidFor): Promise<Terms> 
       ${amountCents}) t`
   if (row === undefined) throw new Error('resolve_checkout answered no row')
   return row
-}
-
-function claimArguments(sql: SqlLike, request: ClaimRequest) {
-  const { keyHash, originHosts, priceId, paymentLinkId, sessionId, amountCents } = request
-  return sql`
-    ${keyHash}, ${originHosts}, ${priceId}, ${paymentLinkId}, ${sessionId}, ${amountCents},
-    jsonb_populate_record(null::payments, ${sql.json(request.draft)}), ${request.networkCode},
-    ${request.ttlMinutes}, ${request.clientIp}, ${sql.json(request.planCaps)}, ${request.openPaymentsPerIp}`
 }

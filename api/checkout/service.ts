@@ -16,14 +16,7 @@ import { blockCaller, type RateCount, rateHeaders, refuseBlocked } from '../rate
 import { extendPool, fillInBackground } from '../xpub-pool.ts'
 import type { CheckoutBody, CheckoutInfoBody, CheckoutInfoObject } from './model.ts'
 import { listOptions, resolveNetwork } from './network.ts'
-import {
-  beginCheckout,
-  type Claim,
-  type ClaimRequest,
-  claimCheckout,
-  type PaidFor,
-  readTerms,
-} from './queries.ts'
+import { type Claim, type ClaimRequest, claimCheckout, type PaidFor, readTerms } from './queries.ts'
 import { openSubscriptionCheckout } from './subscription.ts'
 
 /** Minutes a payment is open when the caller says nothing (spec section 4). */
@@ -103,17 +96,17 @@ export async function claimPayment(
   refuseBlocked(deps, rate.rateKey, rate.limit)
   const request = toClaimRequest(deps, wish, { ...order, ip })
 
-  const first = await beginCheckout(deps.db, rate, request)
+  const first = await deps.checkouts({ ...request, rate_key: rate.rateKey })
   const count = { ...rate, requestCount: first.requestCount, resetSeconds: first.resetSeconds }
   Object.assign(caller.headers, rateHeaders(count))
-  if (first.requestCount > rate.limit) blockCaller(deps, rate.rateKey, count)
-  const claim = await settleClaim(deps, mode, request, first)
+  if (first.claim === undefined) blockCaller(deps, rate.rateKey, count)
+  const claim = await settleClaim(deps, mode, request, first.claim)
   if (claim.code !== null) failClaim(deps, claim.code, count)
   if (claim.xpub !== null) fillInBackground(deps, claim.xpub, claim.xpubLeft ?? 0)
   return toPaymentObject(deps, mode, request, claim)
 }
 
-/** Answers the two codes that ask for something to be done first. */
+/** Answers the codes that ask for something else to be done. */
 async function settleClaim(
   deps: ApiDeps,
   mode: Mode,
@@ -121,7 +114,8 @@ async function settleClaim(
   first: Claim,
 ): Promise<Claim> {
   let claim = first
-  let claimAgain = () => claimCheckout(deps.db, request)
+  let claimAgain = () => claimCheckout(deps.db, request, deps.config)
+  if (claim.code === 'unsettled') claim = await claimAgain()
   if (claim.code === 'recurring') {
     claimAgain = () => openSubscriptionCheckout(deps, mode, request)
     claim = await claimAgain()
@@ -183,31 +177,29 @@ function toClaimRequest(
   const facts = resolveNetwork(config.deployments, known.mode, network, token)
   const isKnown = 'deployment' in facts
   const deployment = config.deployments.get(deploymentName(network, known.mode))
+  const { keyHash, originHosts, priceId, paymentLinkId, sessionId, amountCents } = known.paidFor
   return {
-    ...known.paidFor,
-    networkCode: isKnown ? null : facts.code,
-    ttlMinutes: wish.ttlMinutes ?? TTL_MINUTES_DEFAULT,
-    clientIp: known.ip,
-    planCaps: config.planCapsUsd,
-    openPaymentsPerIp: config.openPaymentsPerIp,
-    draft: {
-      payment_id: newId('pay'),
-      ...{ network, token },
-      ...(isKnown
-        ? {
-            deployment: facts.deployment,
-            contract: facts.contract,
-            decimals: facts.decimals,
-            clock: facts.clock,
-            confirmations_required: facts.confirmationsRequired,
-          }
-        : {}),
-      reference_key: isKnown && deployment ? newReferenceKey(deployment.family) : null,
-      metadata: wish.metadata ?? null,
-      origin_host: known.originHost,
-      buyer_email:
-        wish.buyerEmail === undefined ? null : (parseMailAddress(wish.buyerEmail) ?? null),
-    },
+    key_hash: keyHash === null ? null : Buffer.from(keyHash).toString('hex'),
+    ...{ origin_hosts: originHosts, price_id: priceId, payment_link_id: paymentLinkId },
+    ...{ session_id: sessionId, amount_cents: amountCents },
+    payment_id: newId('pay'),
+    ...{ network, token },
+    network_code: isKnown ? null : facts.code,
+    ...(isKnown
+      ? {
+          deployment: facts.deployment,
+          contract: facts.contract,
+          decimals: facts.decimals,
+          clock: facts.clock,
+          confirmations_required: facts.confirmationsRequired,
+        }
+      : {}),
+    reference_key: isKnown && deployment ? newReferenceKey(deployment.family) : null,
+    metadata: wish.metadata ?? null,
+    origin_host: known.originHost,
+    buyer_email: wish.buyerEmail === undefined ? null : (parseMailAddress(wish.buyerEmail) ?? null),
+    ttl_minutes: wish.ttlMinutes ?? TTL_MINUTES_DEFAULT,
+    client_ip: known.ip,
   }
 }
 
@@ -258,18 +250,18 @@ function byteLength(text: string): number {
 function toPaymentObject(
   deps: ApiDeps,
   mode: Mode,
-  { draft }: ClaimRequest,
+  request: ClaimRequest,
   claim: Claim,
 ): PaymentObject {
   return paymentView(
     {
-      paymentId: draft.payment_id,
+      paymentId: request.payment_id,
       mode,
-      network: draft.network,
-      token: draft.token,
-      deployment: draft.deployment ?? '',
-      contract: draft.contract ?? '',
-      decimals: draft.decimals ?? 0,
+      network: request.network,
+      token: request.token,
+      deployment: request.deployment ?? '',
+      contract: request.contract ?? '',
+      decimals: request.decimals ?? 0,
       address: claim.address,
       amountCents: claim.amountCents,
       amountBaseUnits: claim.amountBaseUnits,
@@ -277,8 +269,8 @@ function toPaymentObject(
       txHash: null,
       blockNumber: null,
       isSimulated: false,
-      confirmationsRequired: draft.confirmations_required ?? 0,
-      referenceKey: draft.reference_key,
+      confirmationsRequired: request.confirmations_required ?? 0,
+      referenceKey: request.reference_key,
       createdAt: claim.createdAt,
       expiresAt: claim.expiresAt,
       branding: claim.branding,

@@ -19,9 +19,9 @@ export async function openSubscriptionCheckout(
   request: ClaimRequest,
 ): Promise<FullClaim> {
   const subscriptionId = newId('sub')
-  const draft = { ...request.draft, subscription_id: subscriptionId }
+  const draft = { ...request, subscription_id: subscriptionId }
   const claim = await withTransaction(deps.db, async (tx) => {
-    const made = await claimCheckout(tx, { ...request, draft })
+    const made = await claimCheckout(tx, draft, deps.config)
     if (made.code === null) {
       await insertSubscription(deps, tx, toFacts(subscriptionId, mode, request, made), made, draft)
     }
@@ -36,7 +36,7 @@ async function insertSubscription(
   tx: Tx,
   facts: SubscriptionFacts,
   claim: FullClaim,
-  { origin_host }: ClaimRequest['draft'],
+  { origin_host }: ClaimRequest,
 ): Promise<void> {
   const token = newRenewToken(deps.keyring, facts.subscriptionId)
   const createdAt = await insertRow(tx, facts, claim.everyCount, token, origin_host)
@@ -72,7 +72,7 @@ async function insertRow(
 function toFacts(
   subscriptionId: string,
   mode: Mode,
-  { draft }: ClaimRequest,
+  request: ClaimRequest,
   claim: FullClaim,
 ): SubscriptionFacts {
   assert(claim.everyInterval !== null, 'only a recurring price opens a subscription')
@@ -81,8 +81,8 @@ function toFacts(
     storeId: claim.storeId,
     accountId: claim.accountId,
     priceId: claim.priceId,
-    network: draft.network,
-    token: draft.token,
+    network: request.network,
+    token: request.token,
     amountCents: claim.amountCents,
     interval: claim.everyInterval,
     buyerEmail: claim.buyerEmail,

@@ -1,7 +1,9 @@
 import type { Route } from '../app.ts'
 import {
+  resetPasswordAgainFromPage,
   resetPasswordFromPage,
   resetPasswordPage,
+  verifyEmailAgainFromPage,
   verifyEmailFromPage,
   verifyEmailPage,
 } from './account/page.ts'
@@ -26,7 +28,9 @@ export const PAGES: readonly Route[] = [
   cancelFromRenewPage,
   verifyEmailPage,
   verifyEmailFromPage,
+  verifyEmailAgainFromPage,
   resetPasswordPage,
   resetPasswordFromPage,
+  resetPasswordAgainFromPage,
   getAsset,
 ]

@@ -6,13 +6,14 @@ import type { ShownPayment } from '#shared/payments/view.ts'
 export type ShownReading = ShownPayment & Pick<PaymentReading, 'clock'>
 
 /**
- * The payment as it is shown, or undefined when there is none. Buyers' pages ask this again and again, so it names the
- * columns it needs (parsing all of a row costs as much as finding it) and looks up the other two tables by key.
+ * The payments as they are shown, by their ids; without those that are not there. Buyers' pages ask this again and
+ * again, so it names the columns it needs (parsing all of a row costs as much as finding it) and looks up the other two
+ * tables by key.
  */
-export async function readShownPayment(
+export async function readShownPayments(
   sql: SqlLike,
-  paymentId: string,
-): Promise<ShownReading | undefined> {
+  paymentIds: readonly string[],
+): Promise<Map<string, ShownReading>> {
   const rows = await sql<ShownReading[]>`
     select p.payment_id, p.status, p.mode, p.network, p.token, p.deployment, p.address, p.contract, p.decimals,
       p.amount_cents, p.amount_base_units, p.tx_hash, p.block_number, p.is_simulated, p.confirmations_required,
@@ -21,6 +22,6 @@ export async function readShownPayment(
       (select d.block_number from deployments d where d.deployment = p.deployment) as position,
       service_now() as now
     from payments p
-    where p.payment_id = ${paymentId}`
-  return rows[0]
+    where p.payment_id = any (${paymentIds as string[]})`
+  return new Map(rows.map((row) => [row.paymentId, row]))
 }

@@ -4,12 +4,11 @@ import { cancelPayment, type SimulatedOutcome, simulatePayment } from '#shared/p
 import { type PaymentObject, paymentView } from '#shared/payments/view.ts'
 import { announce } from '../announce.ts'
 import type { ApiDeps } from '../deps.ts'
-import { readShownPayment } from './queries.ts'
 
 /** A payment as its buyer may see it; asks for a fresh look at the chain. Error: payment_not_found. */
 export async function showPayment(deps: ApiDeps, paymentId: string): Promise<PaymentObject> {
   checkId(paymentId)
-  const reading = await readShownPayment(deps.db, paymentId)
+  const reading = await deps.payments(paymentId)
   if (reading === undefined) fail('payment_not_found')
   deps.rechecks.ask(reading)
   return paymentView(reading, deps.view)

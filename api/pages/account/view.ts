@@ -2,7 +2,14 @@ import { html } from '../html.ts'
 import type { PageView } from '../layout/document.ts'
 import type { Texts } from '../locales/en.ts'
 
+/** What a mailed link is for. */
+export type LinkPurpose = 'verify' | 'reset'
+
 type Shown = { texts: Texts; base: string }
+
+const PATHS = { verify: '/verify-email', reset: '/reset-password' } as const
+/** Characters of the longest mail address (RFC 5321). */
+const EMAIL_LENGTH_MAX = 254
 
 export function verifyView(token: string, { texts: { verify }, base }: Shown): PageView {
   return {
@@ -49,11 +56,26 @@ export function doneView({ doneTitle, done }: { doneTitle: string; done: string 
   }
 }
 
-/** The same for every reason: nobody learns which tokens there were. */
-export function deadLinkView({ link }: Texts): PageView {
+/**
+ * What a link says that is not good, the same for every reason: nobody learns which tokens there were. Another link is a
+ * mail address away. `wrongEmail` is what was written there and is no address.
+ */
+export function askAgainView(
+  purpose: LinkPurpose,
+  { texts: { link, buy }, base, wrongEmail }: Shown & { wrongEmail?: string },
+): PageView {
   return {
     title: link.title,
     status: 400,
-    main: html`<section class="card notice"><h1>${link.title}</h1><p>${link.say}</p></section>`,
+    main: html`<section class="card notice">
+<h1>${link.title}</h1>
+<p>${link.say}</p>
+${wrongEmail !== undefined && html`<p class="alert" role="alert">${buy.emailWrong}</p>`}
+<form method="post" action="${base}${PATHS[purpose]}/again">
+<div class="field"><label class="label" for="email">${buy.email}</label>
+<input type="email" id="email" name="email" value="${wrongEmail ?? ''}" required maxlength="${EMAIL_LENGTH_MAX}" autocomplete="email"></div>
+<p><button>${link.go}</button></p>
+</form>
+</section>`,
   }
 }

@@ -152,7 +152,10 @@ export const en = {
 
   link: {
     title: 'This link does not work any more',
-    say: 'It was used already or has ended. Ask for a new one, and use the newest mail.',
+    say: 'It was used already or has ended. Write your address, and a new one is mailed to you.',
+    go: 'Mail me a new link',
+    doneTitle: 'Look into your mailbox',
+    done: 'If an account needs a link at this address, it is on its way. Use the one in the newest mail.',
   },
 
   problem: {
