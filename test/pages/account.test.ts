@@ -79,8 +79,8 @@ test('reset-password: opening the link does nothing, the button sets the passwor
 })
 
 test('400 one and the same page for a token that is missing, made up, doubled or too long', async () => {
-  const dead = new Set<string>()
   for (const path of ['/verify-email', '/reset-password']) {
+    const dead = new Set<string>()
     for (const query of ['', '?token=', '?token=a&token=b', `?token=${'a'.repeat(300)}`]) {
       const answer = await api.call('GET', `${path}${query}`)
       assert.equal(answer.status, 400, `${path}${query}`)
@@ -91,6 +91,51 @@ test('400 one and the same page for a token that is missing, made up, doubled or
     const answer = await submit(api.url, path, fields)
     assert.equal(answer.status, 400)
     dead.add(answer.text.replace(/nonce="[^"]+"/g, ''))
+    assert.equal(dead.size, 1)
+    assert.ok(answer.text.includes(`action="${path}/again"`))
   }
-  assert.equal(dead.size, 1)
+})
+
+test('a dead link’s page mails a new one, and does not tell whether the address has an account', async () => {
+  const email = 'eve@shop.example'
+  await signUp(api, { email, password: OLD })
+  for (const [path, prefix] of [
+    ['/verify-email', 'verify_'],
+    ['/reset-password', 'reset_'],
+  ] as const) {
+    const told = new Set<string>()
+    for (const address of [email, 'nobody@shop.example']) {
+      const sent = await mailedTokens(api, address)
+      const answer = await submit(api.url, `${path}/again`, { email: address }, fromAnotherIp())
+      assert.equal(answer.status, 200, answer.text)
+      assertPageHeaders(answer)
+      told.add(answer.text.replace(/nonce="[^"]+"/g, ''))
+      const added = (await mailedTokens(api, address)).slice(sent.length)
+      assert.equal(added.length, address === email ? 1 : 0)
+      assert.ok(added.every((token) => token.startsWith(prefix)))
+    }
+    assert.equal(told.size, 1)
+  }
+  const token = (await mailedTokens(api, email)).findLast((one) => one.startsWith('verify_')) ?? ''
+  assert.equal((await submit(api.url, '/verify-email', { token })).status, 200)
+  assert.equal(await isVerified(email), true)
+})
+
+test('400 with the form again for what is no address, 429 for more than 30 requests an hour', async () => {
+  const from = fromAnotherIp()
+  for (const wrong of ['', 'ann', 'a@b.example\r\nBcc: c@d.example', '<b>@x']) {
+    const answer = await submit(api.url, '/reset-password/again', { email: wrong }, from)
+    assert.equal(answer.status, 400)
+    assertPageHeaders(answer)
+    assert.match(answer.text, /Write one e-mail address/)
+    assert.ok(answer.text.includes('action="/reset-password/again"'))
+    assert.ok(!answer.text.includes('<b>'))
+  }
+  const ask = () => submit(api.url, '/reset-password/again', { email: 'x@y.example' }, from)
+  const answers = await Promise.all(Array.from({ length: 31 }, ask))
+  assert.equal(answers.filter(({ status }) => status === 200).length, 30)
+  const refused = answers.find(({ status }) => status === 429)
+  assert.ok(refused)
+  assertPageHeaders(refused)
+  assert.ok(Number(refused.headers.get('retry-after')) > 0)
 })
