@@ -33,28 +33,30 @@ const COMMON_HEADERS = {
   'X-Content-Type-Options': 'nosniff',
 } as const
 
-const HTML = `<!doctype html>
+/** `base` is what `PUBLIC_URL` has behind its host, percent-encoded as URLs are. */
+const documentOf = (base: string) => `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="robots" content="noindex, nofollow">
 <title>API reference</title>
 <link rel="icon" href="data:,">
-<link rel="stylesheet" href="/docs/viewer.css">
-<link rel="stylesheet" href="/docs/page.css">
+<link rel="stylesheet" href="${base}/docs/viewer.css">
+<link rel="stylesheet" href="${base}/docs/page.css">
 </head>
 <body>
-<div id="reference"></div>
-<noscript><p>The reference needs scripts. What it shows is at <a href="/openapi.json">/openapi.json</a>.</p></noscript>
-<script src="/docs/viewer.js"></script>
-<script src="/docs/start.js"></script>
+<div id="reference" data-url="${base}/openapi.json"></div>
+<noscript><p>The reference needs scripts. What it shows is at <a href="${base}/openapi.json">openapi.json</a>.</p></noscript>
+<script src="${base}/docs/viewer.js"></script>
+<script src="${base}/docs/start.js"></script>
 </body>
 </html>
 `
 
 /** Read-only, so that nobody types a live key into a page of examples. */
 const START_SCRIPT = `SwaggerUIBundle({
-  url: '/openapi.json',
+  url: document.getElementById('reference').dataset.url,
   dom_id: '#reference',
   deepLinking: true,
   docExpansion: 'list',
@@ -81,12 +83,14 @@ const docsPage: Route = endpoint({
   summary: 'The reference of the API, for people',
   media: ['text/html'],
   needsDatabase: false,
-  handle: () =>
-    new Response(HTML, {
+  handle: ({ config: { publicUrl } }) =>
+    new Response(documentOf(new URL(publicUrl).pathname.replace(/\/$/, '')), {
       headers: {
         'Content-Type': 'text/html; charset=utf-8',
         'Content-Security-Policy': POLICY,
-        'Cache-Control': `public, max-age=${MAX_AGE_S}`,
+        // The headers of every page (contract section 8).
+        'Cache-Control': 'no-store',
+        'X-Robots-Tag': 'noindex, nofollow',
         ...COMMON_HEADERS,
       },
     }),

@@ -15,9 +15,29 @@ test('GET /docs answers a page that may load from this host alone', async () => 
   const answer = await api.call('GET', '/docs')
   assert.equal(answer.status, 200)
   assert.match(answer.headers.get('content-security-policy') ?? '', /^default-src 'none'; /)
+  assert.equal(answer.headers.get('cache-control'), 'no-store')
+  assert.equal(answer.headers.get('referrer-policy'), 'no-referrer')
+  assert.equal(answer.headers.get('x-content-type-options'), 'nosniff')
+  assert.match(answer.headers.get('x-robots-tag') ?? '', /noindex/)
+  assert.match(answer.text, /<meta name="robots" content="noindex/)
   assert.doesNotMatch(answer.text, /https?:\/\/|<script(?! src="\/)/)
   assert.equal((await api.call('GET', '/docs/nothing.js')).status, 404)
   assert.equal((await api.call('GET', '/docs/constructor')).status, 404)
+})
+
+test('behind a proxy that adds a path, every link of the reference begins with it', async () => {
+  const other = await startTestApi({ config: { publicUrl: 'https://pay.example/till' } })
+  try {
+    const { text } = await other.call('GET', '/docs')
+    const links = [...text.matchAll(/(?:href|src|data-url)="(\/[^"]*)"/g)]
+    assert.ok(links.length >= 6)
+    for (const [, link = ''] of links) {
+      assert.match(link, /^\/till\//)
+      assert.equal((await other.call('GET', link.slice('/till'.length))).status, 200, link)
+    }
+  } finally {
+    await other.close()
+  }
 })
 
 test('the reference shows every part of the API in a browser, with nothing refused or missing', {
