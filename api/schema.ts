@@ -54,7 +54,28 @@ function explain(error: ValueError): string {
   if (type === ValueErrorType.ObjectRequiredProperty) return 'This field is required.'
   const words = literals(schema)
   if (words.length > 0) return `This should be one of ${words.join(', ')}.`
+  const wanted = WANTED[type]?.(schema)
+  if (wanted !== undefined) return `This should be ${wanted}.`
   return `${error.message.replace('Expected', 'This should be')}.`
+}
+
+/** What a value should be, by what is wrong with it. */
+const WANTED: { readonly [T in ValueErrorType]?: (schema: TSchema) => string } = {
+  [ValueErrorType.Integer]: () => 'an integer',
+  [ValueErrorType.IntegerMinimum]: ({ minimum }) => `${minimum} or more`,
+  [ValueErrorType.IntegerMaximum]: ({ maximum }) => `${maximum} or less`,
+  [ValueErrorType.String]: () => 'a string',
+  [ValueErrorType.StringMinLength]: ({ minLength }) =>
+    minLength === 1 ? 'a text that is not empty' : `a text of at least ${minLength} characters`,
+  [ValueErrorType.StringMaxLength]: ({ maxLength }) => `a text of at most ${maxLength} characters`,
+  [ValueErrorType.Boolean]: () => 'true or false',
+  [ValueErrorType.Object]: () => 'an object',
+  [ValueErrorType.ObjectMaxProperties]: ({ maxProperties }) =>
+    `an object of at most ${maxProperties} keys`,
+  [ValueErrorType.Array]: () => 'a list',
+  [ValueErrorType.ArrayMinItems]: ({ minItems }) => `a list of ${minItems} or more`,
+  [ValueErrorType.ArrayMaxItems]: ({ maxItems }) => `a list of at most ${maxItems}`,
+  [ValueErrorType.ArrayUniqueItems]: () => 'a list in which nothing stands twice',
 }
 
 function literals(schema: TSchema): string[] {

@@ -69,6 +69,7 @@ export const postLogout = endpoint({
   path: '/v1/accounts/logout',
   auth: 'seller',
   summary: 'End the login whose token this is sent with',
+  description: 'Takes a login token only; a secret key is answered `invalid_api_key`.',
   status: 204,
   handle: (deps, { caller, request }) => logOut(deps, caller, request),
 })

@@ -19,17 +19,17 @@ const check = compileSchema(
 )
 
 const REFUSED: [value: unknown, param: string, message: RegExp][] = [
-  [{ amount: '5' }, 'amount', /integer/],
-  [{ amount: 1.5 }, 'amount', /integer/],
-  [{ amount: true }, 'amount', /integer/],
-  [{ amount: 0 }, 'amount', /greater or equal to 1/],
+  [{ amount: '5' }, 'amount', /be an integer/],
+  [{ amount: 1.5 }, 'amount', /be an integer/],
+  [{ amount: true }, 'amount', /be an integer/],
+  [{ amount: 0 }, 'amount', /be 1 or more/],
   [{}, 'amount', /required/],
   [{ amount: 1, extra: 1 }, 'extra', /no such field/],
   [{ amount: 1, branding: { color: 'x', 'a/b': 1 } }, 'branding.a/b', /no such field/],
   [{ amount: 1, branding: {} }, 'branding.color', /required/],
   [{ amount: 1, token: 'USDC' }, 'token', /one of usdc, usdt/],
   [{ amount: 1, token: null }, 'token', /one of usdc, usdt/],
-  [{ amount: 1, tags: ['a', 2] }, 'tags.1', /string/],
+  [{ amount: 1, tags: ['a', 2] }, 'tags.1', /be a string/],
 ]
 
 for (const [value, param, message] of REFUSED) {
@@ -40,7 +40,7 @@ for (const [value, param, message] of REFUSED) {
 
 test('an array, a text or nothing at all is no object', () => {
   for (const value of [[], 'x', 5, null, undefined]) {
-    assert.throws(() => check(value), refusal('', /object|required/))
+    assert.throws(() => check(value), refusal('', /be an object|required/))
   }
 })
 
