@@ -45,7 +45,7 @@ export const STOP_TIMEOUT_MS = 4_000
 const CHECKOUT_WINDOW_S = 60
 /** Checkouts claimed in one transaction, and such transactions at a time: claims wait for each other's flush to disk. */
 const CHECKOUTS_MAX = 32
-const CHECKOUT_RUNS_MAX = 4
+const CHECKOUT_RUNS_MAX = 3
 /** Payments read in one statement, and such statements at a time. */
 const PAYMENTS_MAX = 64
 const PAYMENT_RUNS_MAX = 2
