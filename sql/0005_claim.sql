@@ -143,7 +143,7 @@ create function is_crowding(
   p_price_base_units numeric,
   p_tail_unit numeric,
   p_client_ip text,
-  p_open_payments_per_ip integer
+  p_open_payments_max bigint
 )
 returns boolean
 language plpgsql stable
@@ -152,12 +152,12 @@ declare
   c_half constant integer := 4500;
 begin
   -- The caller's own are few, so they are looked at first, and mostly alone.
-  if not exists (
+  if p_open_payments_max > 0 and not exists (
     select from slots s
     where s.address = p_address and s.client_ip = p_client_ip and s.is_open
       and s.token = p_token and s.deployment = p_deployment
       and s.amount_base_units between p_price_base_units + p_tail_unit and p_price_base_units + 9999 * p_tail_unit
-    offset p_open_payments_per_ip - 1
+    offset p_open_payments_max - 1
   ) then
     return false;
   end if;
@@ -444,7 +444,8 @@ begin
         when v.amount_micros >= a.cap_usd * 1000000 then 'volume_cap_reached'
         when w.wallet_count > 1 or w.address is null or a.session_id is not null then 'unsettled'
         when is_crowding(w.address, a.token, a.deployment, a.price_base_units, a.tail_unit, a.client_ip,
-          p_open_payments_per_ip) then 'rate_limited'
+          -- Less the caller's others in this very statement.
+          p_open_payments_per_ip + 1 - row_number() over (partition by w.address, a.client_ip)) then 'rate_limited'
       end
     ) as code
     from asked a
