@@ -59,22 +59,30 @@ export async function findHits(
       { token, decimals: facts.decimals },
     ]),
   )
-  const worth = observations.filter((observation) => observation.amountBaseUnits > 0n)
-  const known = new Map<string, Set<string>>()
-  for (const address of await readKnownAddresses(deps.db, deps.deployment.mode, worth.map(keyOf))) {
-    const key = address.toLowerCase()
-    known.set(key, (known.get(key) ?? new Set()).add(address))
+  const byKey = new Map<string, Observation[]>()
+  for (const observation of observations) {
+    // Strangers' transfers are nearly all there are: of each only this is looked at.
+    const key = observation.toKey ?? observation.to.toLowerCase()
+    const same = byKey.get(key)
+    if (same) same.push(observation)
+    else byKey.set(key, [observation])
   }
-  return worth.flatMap((observation) => {
-    const facts = tokens.get(observation.contract)
-    // Solana's addresses differ by case alone; a stranger's `to` is never looked at, since making it is dear on EVM.
-    const isKnown = known.get(keyOf(observation))?.has(observation.to) ?? false
-    return facts && isKnown ? [{ observation, ...facts }] : []
+  const addresses = await readKnownAddresses(deps.db, deps.deployment.mode, [...byKey.keys()])
+  const hits = addresses.flatMap((address) => {
+    const received = byKey.get(address.toLowerCase()) ?? []
+    return received.flatMap((observation) => {
+      const facts = tokens.get(observation.contract)
+      // Solana's addresses differ by case alone.
+      const isHit = facts && observation.to === address && observation.amountBaseUnits > 0n
+      return isHit ? [{ observation, ...facts }] : []
+    })
   })
+  return hits.sort(byPlace)
 }
 
-function keyOf({ toKey, to }: Observation): string {
-  return toKey ?? to.toLowerCase()
+/** In the order of the chain, since transfers in a block affect each other. */
+function byPlace({ observation: a }: Hit, { observation: b }: Hit): number {
+  return a.blockNumber - b.blockNumber || a.index - b.index
 }
 
 /**

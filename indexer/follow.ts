@@ -27,6 +27,11 @@ const RANGE_BLOCKS_MAX = 2_000
 const BEHIND_BLOCKS = 100
 /** Milliseconds of a catch-up between two looks at the head. */
 const PASS_MS_MAX = 5_000
+/**
+ * Milliseconds between second readings while far behind: what was mined since comes first, what is at depth gets the third of
+ * the time that one turn of second readings takes at most.
+ */
+const AUDIT_BEHIND_EVERY_MS = 10_000
 /** Recipients a log subscription is narrowed to; with more, new heads alone ring. */
 const WATCHED_ADDRESSES_MAX = 100
 /** Milliseconds between two looks at the genesis while the head is lower than the cursor. */
@@ -47,6 +52,8 @@ type Leader = FollowDeps & {
   genesisAtMs: number
   /** Whether the row may hold a rate: one of a leader before, too. */
   hasRate: boolean
+  /** When a catch-up last read blocks a second time, or began, by the process's clock. */
+  auditedBehindAtMs: number
 }
 
 /**
@@ -87,6 +94,7 @@ async function begin(deps: FollowDeps, epoch: number, isStopped: () => boolean):
     isIdle: false,
     genesisAtMs: Number.NEGATIVE_INFINITY,
     hasRate: true,
+    auditedBehindAtMs: deps.nowMs(),
   }
 }
 
@@ -158,13 +166,23 @@ async function readUpTo(
   const isThrifty = () => leader.isIdle && head.number - place.cursor.number <= BEHIND_BLOCKS
   let isMoving = true
   while (isMoving && place.cursor.number < head.number && !isStopped()) {
-    if (nowMs() - startedAtMs > PASS_MS_MAX) return true
+    if (nowMs() - startedAtMs > PASS_MS_MAX) {
+      await auditBehind(leader)
+      return true
+    }
     isMoving = await step(leader, head)
     await tellProgress(leader, head)
-    if (isMoving) await audit(leader, place, isThrifty())
   }
   await audit(leader, place, isThrifty())
+  leader.auditedBehindAtMs = nowMs()
   return false
+}
+
+/** Second readings in the middle of a catch-up, now and then. */
+async function auditBehind(leader: Leader): Promise<void> {
+  if (leader.nowMs() - leader.auditedBehindAtMs < AUDIT_BEHIND_EVERY_MS) return
+  await audit(leader, leader.place, false)
+  leader.auditedBehindAtMs = leader.nowMs()
 }
 
 /**

@@ -15,16 +15,17 @@ export type StoredTransfer = {
   logIndex: number
 }
 
-/** Which addresses some store receives at, in this mode, that are one of `keys` in lower case. */
+/** Which addresses some store receives at, in this mode, that are one of `keys` (lower case, each once). */
 export async function readKnownAddresses(
   sql: SqlLike,
   mode: Mode,
   keys: readonly string[],
 ): Promise<string[]> {
   if (keys.length === 0) return []
+  // One text instead of an array: thousands of strangers, none of whose addresses holds a comma.
   const rows = await sql<{ address: string }[]>`
     with seen as (
-      select * from unnest(${[...new Set(keys)]}::text[]) as t (key)
+      select * from string_to_table(${keys.join()}, ',') as t (key)
     )
     select w.address
     from seen
@@ -40,7 +41,7 @@ export async function readKnownAddresses(
 /** Most payments ranked for one transfer: beyond a handful the answer is "ambiguous" anyway. */
 const NEAR_CANDIDATES_MAX = 20
 
-/** Everybody each transfer may be meant for, in one query; answers a list per hit. */
+/** Everybody each transfer may be meant for, as far as the rules look, in one query; answers a list per hit. */
 export async function readCandidates(
   tx: Tx,
   deployment: string,
@@ -57,7 +58,7 @@ export async function readCandidates(
         block_number bigint, block_time timestamptz, refs text[]
       )
     ),
-    found as (
+    sure as (
       select seen.index, 'exact' as kind, s.payment_id, s.previous_payment_id
       from seen
       join slots s on s.address = seen.address and s.amount_base_units = seen.amount
@@ -73,9 +74,16 @@ export async function readCandidates(
       join payments p on p.reference_key = any (seen.refs) and p.deployment = ${deployment}
         -- A key names a payment; it cannot make money that went elsewhere, or another token, its own.
         and p.address = seen.address and p.token = seen.token
+    ),
+    -- Who else may be meant matters only where nobody is for sure.
+    unsure as (
+      select * from seen where not exists (select from sure where sure.index = seen.index)
+    ),
+    found as (
+      select * from sure
       union all
       select seen.index, 'near', near.payment_id, null
-      from seen
+      from unsure seen
       cross join lateral (
         select s.payment_id
         from slots s
@@ -91,7 +99,7 @@ export async function readCandidates(
       ) near
       union all
       select seen.index, 'lowest', lowest.payment_id, null
-      from seen
+      from unsure seen
       cross join lateral (
         select s.payment_id
         from slots s
@@ -101,7 +109,7 @@ export async function readCandidates(
       ) lowest
       union all
       select seen.index, 'elsewhere', s.payment_id, null
-      from seen
+      from unsure seen
       join slots s on s.address = seen.address and s.is_open
         and s.amount_base_units in (seen.amount, seen.amount * 1e12, trunc(seen.amount / 1e12))
         and (s.token, s.deployment) <> (seen.token, ${deployment})
@@ -197,13 +205,20 @@ export async function insertTransfers(
     ),
     listed as (
       insert into inbox (store_id, mode, transfer_id, state)
-      select distinct coalesce(p.store_id, w.store_id), i.mode, i.transfer_id, i.state
+      select p.store_id, i.mode, i.transfer_id, i.state
       from inserted i
-      left join payments p on p.payment_id = i.payment_id
-      left join xpub_addresses x on x.address = i.address
-      left join wallets w on i.payment_id is null and w.mode = i.mode
-        and (w.address = i.address or w.xpub = x.xpub)
-      where coalesce(p.store_id, w.store_id) is not null
+      join payments p on p.payment_id = i.payment_id
+      union
+      select w.store_id, i.mode, i.transfer_id, i.state
+      from inserted i
+      join wallets w on w.address = i.address and w.mode = i.mode
+      where i.payment_id is null
+      union
+      select w.store_id, i.mode, i.transfer_id, i.state
+      from inserted i
+      join xpub_addresses x on x.address = i.address
+      join wallets w on w.xpub = x.xpub and w.mode = i.mode
+      where i.payment_id is null
       on conflict (store_id, transfer_id) do update set state = excluded.state
     )
     select g.transfer_id

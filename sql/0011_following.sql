@@ -17,3 +17,9 @@ create index xpub_addresses_key on xpub_addresses (lower(address));
 
 -- Who waits on a deployment is asked every second, and a deployment where nobody does must not look through the others' slots.
 create index slots_open on slots (deployment, address) where is_open;
+
+-- A transfer's place in the inboxes is looked up from the transfer whenever one comes back, or belongs to nobody.
+create index inbox_transfer on inbox (transfer_id);
+
+-- Whose an xpub's address is: asked of every transfer to one.
+create index wallets_xpub on wallets (xpub) where xpub is not null;

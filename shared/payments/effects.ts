@@ -101,10 +101,14 @@ async function releaseUncounted(tx: Tx, outcomes: readonly Outcome[]): Promise<v
     ),
     listed as (
       insert into inbox (store_id, mode, transfer_id, state)
-      select distinct w.store_id, r.mode, r.transfer_id, 'UNMATCHED'
+      select w.store_id, r.mode, r.transfer_id, 'UNMATCHED'
       from released r
-      left join xpub_addresses x on x.address = r.address
-      join wallets w on w.mode = r.mode and (w.address = r.address or w.xpub = x.xpub)
+      join wallets w on w.address = r.address and w.mode = r.mode
+      union
+      select w.store_id, r.mode, r.transfer_id, 'UNMATCHED'
+      from released r
+      join xpub_addresses x on x.address = r.address
+      join wallets w on w.xpub = x.xpub and w.mode = r.mode
       on conflict (store_id, transfer_id) do update set state = 'UNMATCHED'
     )
     select transfer_id from released`
