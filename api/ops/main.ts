@@ -1,19 +1,18 @@
 import { readFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import process from 'node:process'
 import { text } from 'node:stream/consumers'
 import { ConfigError, type Env, exitOnConfigError, loadConfig } from '#shared/config.ts'
 import { createKeyring } from '#shared/crypto.ts'
 import { closeDb, openDb } from '#shared/db.ts'
 import { assertSchemaCurrent } from '#shared/migrate.ts'
+import { readBeside, START_DIRECTORY } from './beside.ts'
 import { type OpenedDeps, runOps } from './run.ts'
 
 /** Milliseconds for open database connections to close. */
 const CLOSE_TIMEOUT_MS = 500
 /** A command asks one thing after the other, some two or four at once. */
 const POOL_SIZE_MAX = 4
-/** Where `bun start` keeps its things, as seen from where both are called. */
-const EMBEDDED_DIRECTORY = resolve('.data')
 
 try {
   process.exitCode = await runOps(
@@ -61,26 +60,18 @@ async function open(): Promise<OpenedDeps> {
 
 /** What `bun start` gives its processes, as far as it is running here. */
 function embeddedEnv(env: Env): Env {
-  const databaseUrl = readIfThere('database-url')
+  const databaseUrl = readBeside('database-url')
   if (databaseUrl === undefined) {
     throw new ConfigError([
       'DATABASE_URL should be set, since no `bun start` runs in this directory: postgres://user:password@host:5432/payments',
     ])
   }
-  const networksFile = join(EMBEDDED_DIRECTORY, 'networks.json')
+  const networksFile = join(START_DIRECTORY, 'networks.json')
   return {
-    NETWORKS_FILE: readIfThere('networks.json') === undefined ? undefined : networksFile,
-    ENCRYPTION_KEY: readIfThere('encryption-key'),
+    NETWORKS_FILE: readBeside('networks.json') === undefined ? undefined : networksFile,
+    ENCRYPTION_KEY: readBeside('encryption-key'),
+    PUBLIC_URL: readBeside('public-url'),
     ...Object.fromEntries(Object.entries(env).filter(([, value]) => value?.trim())),
     DATABASE_URL: databaseUrl,
-  }
-}
-
-function readIfThere(name: string): string | undefined {
-  try {
-    return readFileSync(join(EMBEDDED_DIRECTORY, name), 'utf8').trim()
-  } catch {
-    // Not there, or not ours to read: then it is as if nothing ran here.
-    return undefined
   }
 }

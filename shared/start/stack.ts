@@ -66,8 +66,9 @@ export class Stopped extends Error {
 
 /** Milliseconds a step of the start may still take when everything is to stop: then its own watchers end what it began. */
 const STEP_END_TIMEOUT_MS = 2_500
-/** Where the embedded Postgres is while it runs. */
+/** Where the embedded Postgres is while it runs, and where the API is: for the commands that are called beside us. */
 const DATABASE_URL_FILE = 'database-url'
+const PUBLIC_URL_FILE = 'public-url'
 const CHAIN_PORT = 8545
 const SOLANA_PORT = 8899
 const CLOSE_TIMEOUT_MS = 500
@@ -115,7 +116,11 @@ export function startStack(options: StackOptions): Stack {
       isStopping = true
       await Promise.race([ready.catch(() => undefined), wait(STEP_END_TIMEOUT_MS)])
       await stopServices(services)
-      if (lock) await rm(join(options.directory, DATABASE_URL_FILE), { force: true })
+      if (lock) {
+        for (const name of [DATABASE_URL_FILE, PUBLIC_URL_FILE]) {
+          await rm(join(options.directory, name), { force: true })
+        }
+      }
       await lock?.release()
     },
   }
@@ -138,6 +143,7 @@ async function startAll(context: Context): Promise<StackFacts> {
   if (chain.isNew) await forgetLocalChain(databaseUrl, LOCAL_NETWORKS)
   if (chain.solana) await forgetLocalChain(databaseUrl, ['solana'])
   await startProcesses(context, { databaseUrl, encryptionKey, networksFile: chain.networksFile })
+  await writePrivate(join(directory, PUBLIC_URL_FILE), `${settings.publicUrl}\n`)
   const isSeeded = screen.step('demo store')
   const seller = await keepDemoSeller(directory, {
     apiUrl: settings.api.url,
@@ -170,7 +176,6 @@ async function startDatabase({ screen, settings, directory, log, keep }: Context
         // Started again it must be where its users look for it.
         port = running.port
         databaseUrl = running.url
-        // For `bun run ops`, which is called beside us.
         await writePrivate(join(directory, DATABASE_URL_FILE), `${databaseUrl}\n`)
         return { ended: running.ended.then(() => ({ exitCode: null })), stop: running.stop }
       },

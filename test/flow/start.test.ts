@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { rm, stat } from 'node:fs/promises'
+import { readFile, rm, stat } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import process from 'node:process'
@@ -121,6 +121,8 @@ test('the operator’s commands find the database beside a running start', async
   assert.equal(JSON.parse(out).stores.length, 1)
   const status = await runOpsCli(['network', 'status'], { cwd: directory })
   assert.match(status.out, /base:test +RUNNING/)
+  const url = await readFile(join(directory, '.data/public-url'), 'utf8')
+  assert.equal((await fetch(`${url.trim()}/healthz`)).status, 200)
 })
 
 test('SIGTERM leaves no process within 5 s, and the next start goes on with the same keys', {

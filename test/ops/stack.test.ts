@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { type CliOptions, runOpsCli, startCli } from '../support/cli.ts'
 import { type Receiver, startReceiver } from '../support/receiver.ts'
@@ -191,6 +194,32 @@ test('listen begins behind a sequence that it is given', { timeout }, async () =
   const [row] = await stack.database.db<{ body: string }[]>`
     select body from events where mode = 'test' and sequence = 1`
   assert.equal(first?.rawBody.toString(), row?.body)
+})
+
+test('listen finds the API by PUBLIC_URL, by HOST and PORT, or beside a start; 78 for a wrong variable', {
+  timeout,
+}, async () => {
+  const words = ['--key', stack.seller.keys.test.secret, '--forward-to', laptop.url]
+  const { hostname, port } = new URL(stack.apiUrl)
+  const cwd = await mkdtemp(join(tmpdir(), 'listen-'))
+  try {
+    await mkdir(join(cwd, '.data'))
+    await writeFile(join(cwd, '.data/public-url'), `${stack.apiUrl}\n`)
+    for (const options of [
+      { env: { PUBLIC_URL: stack.apiUrl } },
+      { env: { HOST: hostname, PORT: port } },
+      { cwd },
+    ]) {
+      const cli = startCli(LISTEN, words, options)
+      await untilPrinted(cli, /Ready: events of store_/)
+      cli.kill('SIGINT')
+      assert.equal((await cli.ended).code, 0)
+    }
+  } finally {
+    await rm(cwd, { recursive: true, force: true })
+  }
+  const wrong = await startCli(LISTEN, words, { env: { PORT: 'x' } }).ended
+  assert.deepEqual([wrong.code, wrong.err.split(' ')[0]], [78, 'PORT'])
 })
 
 test('listen ends with 1 for a key that nobody has and 2 for a wrong command line', {

@@ -4,6 +4,8 @@ import { ApiFault, type ListedEvent, type Source } from './source.ts'
 
 export type ListenDeps = {
   source: Source
+  /** Where the API is, for the person who reads what is printed. */
+  baseUrl: string
   /** Where events are posted. */
   forwardTo: string
   /** The `whsec_…` that they are signed with. */
@@ -58,7 +60,7 @@ async function enduring<T>(deps: ListenDeps, ask: () => Promise<T>): Promise<T |
     } catch (error) {
       if (deps.signal.aborted) return undefined
       if (error instanceof ApiFault && error.isHopeless) throw error
-      const line = `! the API does not answer, trying again: ${reasonOf(error)}`
+      const line = `! the API at ${deps.baseUrl} does not answer, trying again: ${reasonOf(error)}`
       if (line !== said) deps.print(line)
       said = line
       await pause(waitMs, deps.signal)
