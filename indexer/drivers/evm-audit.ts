@@ -1,24 +1,10 @@
 import type { Log } from '#shared/log.ts'
-import { unwrap } from '../rpc.ts'
 import { RpcError } from '../rpc-error.ts'
 import type { AuditOptions, AuditReading, Observation } from './driver.ts'
 import { findUnexplained } from './evm-balances.ts'
-import {
-  assertWithin,
-  type By,
-  headerCall,
-  judged,
-  RANGE_TIMEOUT_MS,
-  type Reader,
-  readBlock,
-  readBlockTransfers,
-  readLast,
-  readRange,
-  retrying,
-  toHex,
-  withTimes,
-} from './evm-read.ts'
-import { inconsistent, readTransfers, type TransferLog } from './evm-shapes.ts'
+import { type Reader, readBlock, readBlockTransfers, readRange, retrying } from './evm-read.ts'
+import { createReceipts, type Receipts } from './evm-receipts.ts'
+import { inconsistent } from './evm-shapes.ts'
 import { createSpan, type Span } from './evm-span.ts'
 
 /** Who read which blocks the first time, so that the second reading asks somebody else. */
@@ -30,19 +16,12 @@ export type Readers = {
 
 export type Auditor = (from: number, to: number, options?: AuditOptions) => Promise<AuditReading>
 
-type Reading = { transfers: Observation[]; lastHash: string }
-
 /** Ranges remembered: those of the last blocks before depth, with room. */
 const RANGES_MAX = 4_096
 /** Receipts read before the head is looked at again: longer ranges are a catch-up, and their receipts gigabytes. */
 const RECEIPTS_BLOCKS_MAX = 64
 /** While nobody waits for a payment a call a second has to do: receipts cost one for each block. */
 const THRIFTY_RECEIPTS_MAX = 8
-/** Blocks whose receipts are asked for in one batch: some megabytes on a busy chain. */
-const RECEIPTS_PER_BATCH = 8
-/** How nodes say that they do not have a method: JSON-RPC's own code, and words. */
-const METHOD_MISSING = -32_601
-const METHOD_MISSING_WORDS = /method.{0,40}not|not.{0,20}support|unsupported|unknown method/i
 
 export function createReaders(): Readers {
   const ranges: { from: number; to: number; provider: number }[] = []
@@ -67,7 +46,7 @@ export function createReaders(): Readers {
  */
 export function createAuditor(reader: Reader, readers: Readers, log: Log): Auditor {
   const { rpc } = reader
-  const parts: Parts = { reader, span: createSpan(), withoutReceipts: new Set(), log }
+  const parts: Parts = { reader, span: createSpan(), receipts: createReceipts(reader), log }
   let isTold = false
   return async (from, to, options = {}) => {
     const { isThrifty = false } = options
@@ -97,8 +76,7 @@ export function createAuditor(reader: Reader, readers: Readers, log: Log): Audit
 type Parts = {
   reader: Reader
   span: Span
-  /** Providers that do not have the method. */
-  withoutReceipts: Set<number>
+  receipts: Receipts
   log: Log
 }
 
@@ -125,10 +103,10 @@ function byOther(parts: Parts, from: number, to: number, except: ReadonlySet<num
 }
 
 async function byReceipts(parts: Parts, from: number, to: number) {
-  const { reader, withoutReceipts } = parts
-  if (withoutReceipts.size >= reader.rpc.providerCount) return undefined
+  if (!parts.receipts.isSomewhere()) return undefined
   return ifPossible(parts, 'receipts', async () => {
-    return { ...(await readReceipts(reader, from, to, withoutReceipts)), method: 'receipts' }
+    const { last, transfers } = await parts.receipts.read(from, to)
+    return { transfers, lastHash: last.hash, method: 'receipts' }
   })
 }
 
@@ -188,73 +166,4 @@ async function readWhole(
     if (part.last.number >= to) return { ...part, transfers }
     start = part.last.number + 1
   }
-}
-
-async function readReceipts(
-  reader: Reader,
-  from: number,
-  to: number,
-  withoutReceipts: Set<number>,
-): Promise<Reading> {
-  const transfers: Observation[] = []
-  let lastHash = ''
-  for (let start = from; start <= to; start += RECEIPTS_PER_BATCH) {
-    const end = Math.min(to, start + RECEIPTS_PER_BATCH - 1)
-    const part = await readReceiptsBatch(reader, start, end, withoutReceipts)
-    transfers.push(...part.transfers)
-    lastHash = part.lastHash
-  }
-  return { transfers, lastHash }
-}
-
-async function readReceiptsBatch(
-  reader: Reader,
-  from: number,
-  to: number,
-  withoutReceipts: Set<number>,
-): Promise<By<Reading>> {
-  const { rpc } = reader
-  const numbers = Array.from({ length: to - from + 1 }, (_, offset) => from + offset)
-  const calls = numbers.map((number) => {
-    return { method: 'eth_getBlockReceipts', params: [toHex(number)] }
-  })
-  const options = { timeoutMs: RANGE_TIMEOUT_MS, except: withoutReceipts }
-  const { answers, provider } = await rpc.batch([headerCall(to), ...calls], options)
-  const host = rpc.hostOf(provider)
-  const judge = () => {
-    const header = readLast(answers[0], to, host)
-    const found = numbers.flatMap((number, index) => {
-      const answer = answers[index + 1]
-      if (answer && 'error' in answer && isMissing(answer.error)) withoutReceipts.add(provider)
-      return readBlockReceipts(reader, unwrap(answer, host), number, host)
-    })
-    assertWithin(found, from, header, host)
-    return { last: header, logs: found }
-  }
-  const { last, logs } = judged(rpc, provider, judge, { mayRefuse: true })
-  const transfers = await withTimes(reader, logs, [last], provider)
-  return { transfers, lastHash: last.hash, provider }
-}
-
-function readBlockReceipts(
-  { contracts }: Reader,
-  receipts: unknown,
-  number: number,
-  host: string,
-): TransferLog[] {
-  if (receipts === null) throw new RpcError('lagging', `${host}: no receipts of block ${number}`)
-  if (!Array.isArray(receipts)) throw new RpcError('malformed', `${host}: malformed receipts`)
-  const logs = receipts.flatMap((receipt: { logs?: unknown } | null) => {
-    if (!Array.isArray(receipt?.logs)) throw new RpcError('malformed', `${host}: malformed receipt`)
-    return receipt.logs
-  })
-  const found = readTransfers(logs, contracts, host)
-  if (found.some((one) => one.blockNumber !== number)) {
-    throw inconsistent('receipts of another block', host)
-  }
-  return found
-}
-
-function isMissing(error: RpcError): boolean {
-  return error.code === METHOD_MISSING || METHOD_MISSING_WORDS.test(error.message)
 }

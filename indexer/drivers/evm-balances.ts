@@ -48,6 +48,7 @@ export async function findUnexplained(
   const holdings = [...reader.contracts.keys()].flatMap((contract) =>
     holders.map((holder) => ({ contract, holder: holder.toLowerCase() })),
   )
+  if (holdings.length === 0) return []
   const flows = toFlows(holdings, transfers)
   let sheetCount = 0
   const readSheets = (numbers: readonly number[]) => {

@@ -173,14 +173,21 @@ export function assertWithin(
   }
 }
 
-/** Observations with their blocks' times: from the logs, else from headers of the blocks that have any. */
+/**
+ * Observations with their blocks' times: from the logs where those lie between the times of the headers known, which include the
+ * range's ends; else, and on nodes that do not say them, from headers of the blocks that have any.
+ */
 export async function withTimes(
   { rpc }: Reader,
   logs: readonly TransferLog[],
   known: readonly BlockRef[],
   provider: number,
 ): Promise<Observation[]> {
-  const timeless = logs.filter((one) => one.blockTimeMs === undefined)
+  const earliestMs = Math.min(...known.map((block) => block.timeMs))
+  const latestMs = Math.max(...known.map((block) => block.timeMs))
+  const timeless = logs.filter(({ blockTimeMs = -1 }) => {
+    return !(blockTimeMs >= earliestMs && blockTimeMs <= latestMs)
+  })
   const numbers = [...new Set(timeless.map((one) => one.blockNumber))]
   const blocks = new Map(known.map((block) => [block.number, block]))
   const unknown = numbers.filter((number) => !blocks.has(number))
@@ -196,9 +203,9 @@ export async function withTimes(
     judged(rpc, provider, judge, { mayRefuse: false })
   }
   return logs.map((one) => {
-    if (one.blockTimeMs !== undefined) return toObservation(one, one.blockTimeMs)
     const block = blocks.get(one.blockNumber)
-    if (block?.hash !== one.blockHash) {
+    if (!block) return toObservation(one, one.blockTimeMs ?? 0)
+    if (block.hash !== one.blockHash) {
       throw inconsistent('a block that was replaced meanwhile', rpc.hostOf(provider))
     }
     return toObservation(one, block.timeMs)
