@@ -63,8 +63,12 @@ create table prices (
   networks text[],
   tokens text[],
   active boolean not null default true,
+  -- The product's own flag, so that a checkout need not read the product: nothing of an archived one is sold.
+  product_active boolean not null default true,
+  is_sold boolean not null generated always as (active and product_active) stored,
   created_at timestamptz not null default service_now()
 );
+create index prices_product on prices (product_id);
 create index prices_store on prices (store_id, price_id);
 
 -- A row is a reusable link to a hosted page that sells one price.

@@ -60,7 +60,7 @@ as $$
       when p_session_id is not null and (c.status <> 'OPEN' or c.expires_at <= service_now()) then 'session_closed'
       when c.amount_cents is not null then null
       when p.price_id is null then 'price_not_found'
-      when not p.active then 'price_inactive'
+      when not p.is_sold then 'price_inactive'
     end,
     s.store_id, s.account_id, k.mode, a.plan,
     coalesce(s.branding ->> 'displayName', a.seller_name, s.name), s.branding,
@@ -134,16 +134,14 @@ as $$
     and v.month = date_trunc('month', service_now() at time zone 'UTC')::date
 $$;
 
--- Whether a caller holds as many open payments at an address as one may while over half of its amounts are held.
+-- Whether over half of the amounts of a price are held at an address: one caller may then hold only so many of them.
 -- Its arguments are texts of one collation, those of `slots`: with a store's id among them the indexes are of no use.
-create function is_crowding(
+create function is_crowded(
   p_address text,
   p_token text,
   p_deployment text,
   p_price_base_units numeric,
-  p_tail_unit numeric,
-  p_client_ip text,
-  p_open_payments_max bigint
+  p_tail_unit numeric
 )
 returns boolean
 language plpgsql stable
@@ -151,16 +149,6 @@ as $$
 declare
   c_half constant integer := 4500;
 begin
-  -- The caller's own are few, so they are looked at first, and mostly alone.
-  if p_open_payments_max > 0 and not exists (
-    select from slots s
-    where s.address = p_address and s.client_ip = p_client_ip and s.is_open
-      and s.token = p_token and s.deployment = p_deployment
-      and s.amount_base_units between p_price_base_units + p_tail_unit and p_price_base_units + 9999 * p_tail_unit
-    offset p_open_payments_max - 1
-  ) then
-    return false;
-  end if;
   return exists (
     select from slots s
     where s.address = p_address and s.token = p_token and s.deployment = p_deployment
@@ -309,8 +297,14 @@ begin
       values (v_child.address, payment.price_base_units, payment.token, payment.deployment, payment.payment_id,
         payment.store_id, payment.price_base_units, true, p_client_ip, payment.expires_at);
       code := null;
-    elsif p_client_ip is not null and is_crowding(payment.address, payment.token,
-      payment.deployment, payment.price_base_units, v_tail_unit, p_client_ip, p_open_payments_per_ip) then
+    elsif exists (
+      -- The caller's own are few, so they are looked at first, and mostly alone.
+      select from slots s
+      where s.address = payment.address and s.client_ip = p_client_ip and s.is_open
+        and s.token = payment.token and s.deployment = payment.deployment
+        and s.price_base_units = payment.price_base_units
+      offset p_open_payments_per_ip - 1
+    ) and is_crowded(payment.address, payment.token, payment.deployment, payment.price_base_units, v_tail_unit) then
       code := 'rate_limited';
     else
       payment.amount_base_units := take_tailed_slot(payment, v_tail_unit, p_client_ip);
@@ -426,6 +420,7 @@ begin
       t.amount_cents * power(10::numeric, r.decimals - 2) as price_base_units,
       power(10::numeric, r.decimals - 6) as tail_unit,
       case when t.mode = 'live' then (p_plan_caps ->> t.plan)::numeric end as cap_usd,
+      row_number() over (partition by r.client_ip, t.store_id, r.network, r.token) as place,
       floor(random() * 9000)::integer as pick
     from jsonb_to_recordset(p_requests) as r(
       payment_id text, key_hash text, origin_hosts text[], price_id text, payment_link_id text, session_id text,
@@ -443,9 +438,13 @@ begin
         when w.wallet_count = 0 then 'no_wallet'
         when v.amount_micros >= a.cap_usd * 1000000 then 'volume_cap_reached'
         when w.wallet_count > 1 or w.address is null or a.session_id is not null then 'unsettled'
-        when is_crowding(w.address, a.token, a.deployment, a.price_base_units, a.tail_unit, a.client_ip,
+        when exists (
+          select from slots s
+          where s.address = w.address and s.client_ip = a.client_ip and s.is_open
+            and s.token = a.token and s.deployment = a.deployment and s.price_base_units = a.price_base_units
           -- Less the caller's others in this very statement.
-          p_open_payments_per_ip + 1 - row_number() over (partition by w.address, a.client_ip)) then 'rate_limited'
+          offset greatest(p_open_payments_per_ip - a.place, 0)
+        ) and is_crowded(w.address, a.token, a.deployment, a.price_base_units, a.tail_unit) then 'rate_limited'
       end
     ) as code
     from asked a

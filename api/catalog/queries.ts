@@ -1,4 +1,4 @@
-import type { Db } from '#shared/db.ts'
+import { type Db, withTransaction } from '#shared/db.ts'
 import type { Mode } from '#shared/networks/registry.ts'
 import type { Interval } from '#shared/subscriptions/events.ts'
 import type { Stretch } from '../list.ts'
@@ -29,6 +29,8 @@ export type PriceRow = {
   networks: string[] | null
   tokens: string[] | null
   active: boolean
+  /** It is active, and so is its product. */
+  isSold: boolean
   createdAt: Date
 }
 
@@ -67,6 +69,7 @@ export async function readProduct(
     where product_id = ${productId} and store_id = ${storeId} and mode = any (${[...modes]})`
 }
 
+/** Changes a product, and with its flag whether its prices are sold. */
 export async function updateProduct(
   db: Db,
   { storeId, mode }: { storeId: string; mode: Mode },
@@ -74,15 +77,24 @@ export async function updateProduct(
   change: Change<Pick<ProductRow, 'name' | 'description' | 'imageUrl' | 'metadata' | 'active'>>,
 ): Promise<ProductRow[]> {
   const { name, description, imageUrl, metadata, active } = change
-  return db<ProductRow[]>`
-    update products set
-      name = coalesce(${name ?? null}, name),
-      description = case when ${description !== undefined} then ${description ?? null} else description end,
-      image_url = case when ${imageUrl !== undefined} then ${imageUrl ?? null} else image_url end,
-      metadata = case when ${metadata !== undefined} then ${toJson(db, metadata)}::jsonb else metadata end,
-      active = coalesce(${active ?? null}, active)
-    where product_id = ${productId} and store_id = ${storeId} and mode = ${mode}
-    returning product_id, mode, name, description, image_url, metadata, active, created_at`
+  return withTransaction(db, async (tx) => {
+    const rows = await tx<ProductRow[]>`
+      update products set
+        name = coalesce(${name ?? null}, name),
+        description = case when ${description !== undefined} then ${description ?? null} else description end,
+        image_url = case when ${imageUrl !== undefined} then ${imageUrl ?? null} else image_url end,
+        metadata = case when ${metadata !== undefined} then ${toJson(db, metadata)}::jsonb else metadata end,
+        active = coalesce(${active ?? null}, active)
+      where product_id = ${productId} and store_id = ${storeId} and mode = ${mode}
+      returning product_id, mode, name, description, image_url, metadata, active, created_at`
+    // A statement of its own: it sees the prices that were made while this one waited for the product's row.
+    if (rows.length > 0 && active !== undefined) {
+      await tx`
+        update prices set product_active = ${active}
+        where product_id = ${productId} and product_active <> ${active}`
+    }
+    return rows
+  })
 }
 
 export async function listProductRows(
@@ -99,19 +111,24 @@ export async function listProductRows(
     limit ${limit}`
 }
 
-/** Inserts a price of a product of the same store and mode; no row when there is no such product. */
+/**
+ * Inserts a price of a product of the same store and mode; no row when there is no such product. The product is locked
+ * against being archived meanwhile.
+ */
 export async function insertPrice(
   db: Db,
   storeId: string,
-  row: Omit<PriceRow, 'active' | 'createdAt'>,
+  row: Omit<PriceRow, 'active' | 'isSold' | 'createdAt'>,
 ): Promise<PriceRow[]> {
   return db<PriceRow[]>`
-    insert into prices (price_id, store_id, mode, product_id, amount_cents, interval, interval_count, networks, tokens)
+    insert into prices (price_id, store_id, mode, product_id, amount_cents, interval, interval_count, networks,
+      tokens, product_active)
     select ${row.priceId}, p.store_id, p.mode, p.product_id, ${row.amountCents}, ${row.interval}, ${row.intervalCount},
-      ${row.networks}::text[], ${row.tokens}::text[]
+      ${row.networks}::text[], ${row.tokens}::text[], p.active
     from products p
     where p.product_id = ${row.productId} and p.store_id = ${storeId} and p.mode = ${row.mode}
-    returning price_id, mode, product_id, amount_cents, interval, interval_count, networks, tokens, active, created_at`
+    for share
+    returning price_id, mode, product_id, amount_cents, interval, interval_count, networks, tokens, active, is_sold, created_at`
 }
 
 export async function readPrice(
@@ -120,7 +137,7 @@ export async function readPrice(
   priceId: string,
 ): Promise<PriceRow[]> {
   return db<PriceRow[]>`
-    select price_id, mode, product_id, amount_cents, interval, interval_count, networks, tokens, active, created_at
+    select price_id, mode, product_id, amount_cents, interval, interval_count, networks, tokens, active, is_sold, created_at
     from prices
     where price_id = ${priceId} and store_id = ${storeId} and mode = any (${[...modes]})`
 }
@@ -134,7 +151,7 @@ export async function updatePrice(
   return db<PriceRow[]>`
     update prices set active = coalesce(${active ?? null}, active)
     where price_id = ${priceId} and store_id = ${storeId} and mode = ${mode}
-    returning price_id, mode, product_id, amount_cents, interval, interval_count, networks, tokens, active, created_at`
+    returning price_id, mode, product_id, amount_cents, interval, interval_count, networks, tokens, active, is_sold, created_at`
 }
 
 export async function listPriceRows(
@@ -143,7 +160,7 @@ export async function listPriceRows(
   { mode, from, before, limit }: Stretch,
 ): Promise<PriceRow[]> {
   return db<PriceRow[]>`
-    select price_id, mode, product_id, amount_cents, interval, interval_count, networks, tokens, active, created_at
+    select price_id, mode, product_id, amount_cents, interval, interval_count, networks, tokens, active, is_sold, created_at
     from prices
     where (store_id, mode, price_id) >= (${storeId}, ${mode}, ${from})
       and (store_id, mode, price_id) < (${storeId}, ${mode}, ${before})

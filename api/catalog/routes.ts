@@ -49,7 +49,8 @@ export const patchProduct = endpoint({
   method: 'PATCH',
   path: '/v1/stores/:storeId/products/:productId',
   auth: 'store',
-  summary: 'Change a product; null empties a field, active false archives',
+  summary:
+    'Change a product; null empties a field, active false archives it: its prices take no new checkouts',
   schemas: { body: ProductPatch },
   response: ProductObject,
   fails: ['product_not_found'],

@@ -146,7 +146,7 @@ export async function createPaymentLink(
   checkMetadata(metadata)
   const scope = { storeId: caller.storeId, modes: [caller.mode] }
   const price = one(await readPrice(deps.db, scope, priceId), 'price_not_found', 'priceId')
-  if (!price.active) fail('price_inactive', { param: 'priceId' })
+  if (!price.isSold) fail('price_inactive', { param: 'priceId' })
   const row = {
     paymentLinkId: newId('plink'),
     mode: caller.mode,

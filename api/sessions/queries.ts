@@ -47,15 +47,15 @@ export async function readIsOwnStore(db: Db, accountId: string, storeId: string)
 }
 
 /** Whether the price is sold; undefined when there is no such price in the store and mode. */
-export async function readIsPriceActive(
+export async function readIsPriceSold(
   db: Db,
   { storeId, mode }: { storeId: string; mode: Mode },
   priceId: string,
 ): Promise<boolean | undefined> {
-  const rows = await db<{ active: boolean }[]>`
-    select active from prices
+  const rows = await db<{ isSold: boolean }[]>`
+    select is_sold from prices
     where price_id = ${priceId} and store_id = ${storeId} and mode = ${mode}`
-  return rows[0]?.active
+  return rows[0]?.isSold
 }
 
 export async function insertSession(db: Db, draft: SessionDraft): Promise<void> {

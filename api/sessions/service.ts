@@ -10,7 +10,7 @@ import {
   closeOpenSession,
   insertSession,
   readIsOwnStore,
-  readIsPriceActive,
+  readIsPriceSold,
   readSession,
   type SessionRow,
   type SessionScope,
@@ -98,12 +98,12 @@ async function resolveStore(
 
 async function checkPrice(
   deps: ApiDeps,
-  scope: Parameters<typeof readIsPriceActive>[1],
+  scope: Parameters<typeof readIsPriceSold>[1],
   priceId: string,
 ): Promise<void> {
-  const isActive = await readIsPriceActive(deps.db, scope, priceId)
-  if (isActive === undefined) fail('price_not_found', { param: 'priceId' })
-  if (!isActive) fail('price_inactive', { param: 'priceId' })
+  const isSold = await readIsPriceSold(deps.db, scope, priceId)
+  if (isSold === undefined) fail('price_not_found', { param: 'priceId' })
+  if (!isSold) fail('price_inactive', { param: 'priceId' })
 }
 
 async function findSession(

@@ -76,6 +76,40 @@ test('PATCH products 200 changes what it names, and null empties', async () => {
   assert.deepEqual((await ask('GET', path)).body, named.body)
 })
 
+test('PATCH products 200 with active false: none of its prices is sold until it is back', async () => {
+  const { productId } = await makeProduct()
+  const price = { productId, amountCents: 500 }
+  const before = (await ask('POST', 'prices', price)).body
+  const archive = (active: boolean) => ask('PATCH', `products/${productId}`, { active })
+  assert.equal((await archive(false)).status, 200)
+  const after = (await ask('POST', 'prices', price)).body
+  const sellAll = async (priceId: string) => {
+    const body = { publishableKey: seller.keys.test.publishable, priceId }
+    return [
+      await api.call('POST', '/v1/checkout/info', { body }),
+      await api.call('POST', '/v1/checkout', { body: { ...body, network: 'base', token: 'usdc' } }),
+      await ask('POST', 'payment-links', { priceId }),
+      await api.call('POST', '/v1/checkout/sessions', {
+        key: seller.keys.test.secret,
+        body: { priceId },
+      }),
+    ]
+  }
+  const refuseAll = async (priceId: string) => {
+    for (const { status, body } of await sellAll(priceId)) {
+      assert.deepEqual([status, body.error?.code], [409, 'price_inactive'])
+    }
+  }
+  for (const { priceId, active } of [before, after]) {
+    assert.equal(active, true)
+    await refuseAll(priceId)
+  }
+  await ask('PATCH', `prices/${after.priceId}`, { active: false })
+  assert.equal((await archive(true)).status, 200)
+  for (const { status, text } of await sellAll(before.priceId)) assert.ok(status < 300, text)
+  await refuseAll(after.priceId)
+})
+
 test('GET products pages newest first without skipping or repeating while others are added', async () => {
   seller = await seedStore(api.database.db)
   const made: string[] = [seller.price.productId]
