@@ -59,6 +59,26 @@ export async function listEventsAfter(
     limit ${limit}`
 }
 
+/** Events that one look for those without a sequence passes over: more are a backlog, which nobody waits for. */
+const WAITING_SCANNED_MAX = 500
+
+/** Whether a store has events that the relay is about to number. */
+export async function hasUnnumbered(
+  db: Db,
+  storeId: string,
+  modes: readonly Mode[],
+): Promise<boolean> {
+  const [row] = await db<{ isThere: boolean }[]>`
+    select exists (
+      select
+      from (
+        select store_id, mode from events where sequence is null order by order_key limit ${WAITING_SCANNED_MAX}
+      ) w
+      where store_id = ${storeId} and mode = any (${[...modes]})
+    ) as is_there`
+  return row?.isThere === true
+}
+
 /** The last sequence given in a store and mode; 0 when none was. */
 export async function readLastSequence(db: Db, storeId: string, mode: Mode): Promise<number> {
   const [row] = await db<{ sequence: number }[]>`

@@ -8,6 +8,7 @@ import type { EventsQuery } from './model.ts'
 import {
   type EventFilter,
   type EventRow,
+  hasUnnumbered,
   type KeyStretch,
   listEvents,
   listEventsAfter,
@@ -19,12 +20,17 @@ import {
 const KEY_PREFIX = 'evt_'
 const SEQUENCE_PREFIX = 'seq_'
 
+/** Milliseconds a list waits at most for the relay to number what its caller has just caused, and between two looks. */
+const NUMBERING_WAIT_MS = 500
+const NUMBERING_POLL_MS = 20
+
 /** Errors: invalid_request (`after` without one mode), mode_mismatch. */
 export async function showEvents(deps: ApiDeps, caller: StoreCaller, query: EventsQuery) {
   const modes = modesOf(caller, query.mode)
   const { type, paymentId, after } = query
   const filter = { storeId: caller.storeId, type, paymentId }
   const page = readPage(query, { list: 'events', ...filter, modes, after })
+  await awaitNumbers(deps, caller.storeId, modes)
   if (after !== undefined) return catchUp(deps, page, filter, oneOf(modes), after)
   const list: List<EventRow> = {
     read: (stretch) => listEvents(deps.db, filter, toKeys(stretch)),
@@ -35,6 +41,17 @@ export async function showEvents(deps: ApiDeps, caller: StoreCaller, query: Even
     idOf: (row) => `${KEY_PREFIX}${row.orderKey}`,
   }
   return sliceToPage(page, await readSlice(list, modes, page), eventView)
+}
+
+/**
+ * An event is numbered a moment after its cause was answered. Who acts and then looks should see it, so a list gives the
+ * relay that moment. Without a relay, or behind a backlog, it shows what is numbered.
+ */
+async function awaitNumbers(deps: ApiDeps, storeId: string, modes: readonly Mode[]): Promise<void> {
+  const endMs = deps.nowMs() + NUMBERING_WAIT_MS
+  while ((await hasUnnumbered(deps.db, storeId, modes)) && deps.nowMs() < endMs) {
+    await new Promise((resolve) => setTimeout(resolve, NUMBERING_POLL_MS))
+  }
 }
 
 /** A page from a sequence on, oldest first. Passes over a bounded number of events in search of those asked for. */

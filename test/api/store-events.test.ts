@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { newId } from '#shared/ids.ts'
 import type { Mode } from '#shared/networks/registry.ts'
+import { createApp } from '../../api/app.ts'
+import { getEvents } from '../../api/events/routes.ts'
 import { assertError, startTestApi, type TestApi } from '../support/api.ts'
 import { type SeededStore, seedStore } from '../support/seed.ts'
 import { type SeedEvent, seedEvent } from '../support/seller.ts'
@@ -113,6 +115,27 @@ test('200 leaves out what the relay has not numbered yet', async () => {
   await event(seller, {})
   assert.deepEqual(idsOf(await read(seller)), [])
   assert.deepEqual(idsOf(await read(seller, '?after=0')), [])
+})
+
+test('200 with what was caused just before, as soon as the relay has numbered it', async () => {
+  const seller = await seedStore(api.database.db)
+  const id = await event(seller, {})
+  // A clock that stands still: the wait has no end but the number.
+  const app = createApp({ ...api.deps, nowMs: () => 0 }, [getEvents])
+  let settledCount = 0
+  const ask = async (query: string) => {
+    const url = `http://localhost/v1/stores/${seller.store.storeId}/events${query}`
+    const headers = { Authorization: `Bearer ${seller.keys.test.secret}` }
+    const answer = await app.fetch(new Request(url, { headers }), '127.0.0.1')
+    settledCount += 1
+    return { body: await answer.json() }
+  }
+  const asked = [ask(''), ask('?after=0')]
+  // Another store's events are nobody's to wait for here.
+  assert.deepEqual(idsOf(await read(await seedStore(api.database.db))), [])
+  assert.equal(settledCount, 0)
+  await api.database.db`update events set sequence = 1 where event_id = ${id}`
+  for (const answer of await Promise.all(asked)) assert.deepEqual(idsOf(answer), [id])
 })
 
 test('400 invalid_request for after without a mode by a live key, and for unknown words', async () => {
