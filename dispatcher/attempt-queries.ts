@@ -1,6 +1,6 @@
 import type { SqlLike, Tx } from '#shared/db.ts'
 import { SIGNING_SECRET_COUNT_MAX } from '#shared/webhook-secret.ts'
-import type { Job } from './queue.ts'
+import type { Job } from './job.ts'
 
 /** A delivery as it is about to be attempted. */
 export type DueDelivery = {
@@ -13,6 +13,8 @@ export type DueDelivery = {
   /** The exact text that is signed and sent. */
   body: string
   url: string
+  /** The active signing secrets, newest first. */
+  secretIds: string[]
   /** Postgres's time of this reading. */
   now: Date
 }
@@ -28,7 +30,14 @@ export async function readDeliveries(
 ): Promise<DueDelivery[]> {
   return sql`
     select d.delivery_id, d.store_id, d.event_id, d.event_type, d.attempt_count, d.deadline_at,
-      e.body, s.webhook_url as url, service_now() as now
+      e.body, s.webhook_url as url, service_now() as now,
+      array(
+        select webhook_secret_id
+        from webhook_secrets
+        where store_id = d.store_id and (expires_at is null or expires_at > service_now())
+        order by webhook_secret_id desc
+        limit ${SIGNING_SECRET_COUNT_MAX}
+      ) as secret_ids
     from unnest(
       ${jobs.map((job) => job.deliveryId)}::text[],
       ${jobs.map((job) => job.token)}::text[]
@@ -47,23 +56,22 @@ export async function readDeliveries(
     ) s`
 }
 
-/** A sealed signing secret that is active. */
+/** A sealed signing secret. */
 export type SealedSecret = { webhookSecretId: string; storeId: string; ciphertext: Uint8Array }
 
-/** The active secrets of these stores, newest first, at most two each. */
+/** The secrets of these ids, in any order. */
 export async function readSecrets(
   sql: SqlLike,
-  storeIds: readonly string[],
+  secretIds: readonly string[],
 ): Promise<SealedSecret[]> {
   return sql`
     select k.webhook_secret_id, k.store_id, k.ciphertext
-    from unnest(${[...storeIds]}::text[]) w (store_id)
+    from unnest(${[...secretIds]}::text[]) w (webhook_secret_id)
     cross join lateral (
       select webhook_secret_id, store_id, ciphertext
       from webhook_secrets
-      where store_id = w.store_id and (expires_at is null or expires_at > service_now())
-      order by webhook_secret_id desc
-      limit ${SIGNING_SECRET_COUNT_MAX}
+      where webhook_secret_id = w.webhook_secret_id
+      offset 0
     ) k`
 }
 
@@ -104,39 +112,36 @@ export async function recordAttempts(tx: Tx, records: readonly AttemptRecord[]):
       ) r (delivery_id, token, url, at, duration_ms, response_status, response_body, error,
         is_success, next_attempt_at)
     ), locked as materialized (
-      select d.delivery_id, d.status = 'PENDING' and d.queued_until = r.token::timestamptz as is_ours
-      from deliveries d
-      join results r using (delivery_id)
-      order by d.delivery_id
+      select r.*, d.status = 'PENDING' and d.queued_until = r.token::timestamptz as is_ours
+      from results r
+      join deliveries d using (delivery_id)
+      order by r.delivery_id
       for update of d
     ), updated as (
       update deliveries d set
         attempt_count = d.attempt_count + 1,
-        url = r.url,
+        url = l.url,
         status = case
           when not l.is_ours then d.status
-          when r.is_success then 'DELIVERED'
-          when r.next_attempt_at is null then 'DEAD'
+          when l.is_success then 'DELIVERED'
+          when l.next_attempt_at is null then 'DEAD'
           else 'PENDING'
         end,
-        next_attempt_at = case when l.is_ours then r.next_attempt_at else d.next_attempt_at end,
+        next_attempt_at = case when l.is_ours then l.next_attempt_at else d.next_attempt_at end,
         queued_until = case when l.is_ours then '-infinity' else d.queued_until end,
-        delivered_at = case when l.is_ours and r.is_success then service_now() else d.delivered_at end,
+        delivered_at = case when l.is_ours and l.is_success then service_now() else d.delivered_at end,
         ended_at = case
-          when l.is_ours and r.next_attempt_at is null then service_now()
+          when l.is_ours and l.next_attempt_at is null then service_now()
           else d.ended_at
         end
       from locked l
-      join results r using (delivery_id)
       where d.delivery_id = l.delivery_id
-      returning d.delivery_id, d.attempt_count
+      returning l.*, d.attempt_count
     )
     insert into attempts
       (delivery_id, attempt_number, at, duration_ms, response_status, response_body, error, url)
-    select u.delivery_id, u.attempt_count, r.at, r.duration_ms, r.response_status, r.response_body,
-      r.error, r.url
-    from updated u
-    join results r using (delivery_id)`
+    select delivery_id, attempt_count, at, duration_ms, response_status, response_body, error, url
+    from updated`
 }
 
 /** Makes the failed deliveries of these stores due at once; answers how many of each. */

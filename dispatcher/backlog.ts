@@ -1,4 +1,8 @@
+import type { Rooms } from './queries.ts'
 import { STORE_WINDOW_MAX } from './relay.ts'
+
+/** Stores whose room is told one by one, a count; of more, none has room: the promotion looks at each. */
+const BUSY_COUNT_MAX = 5_000
 
 /**
  * What this process believes of the stores' work in hand: about how many deliveries of each it has
@@ -13,8 +17,8 @@ export type Backlog = {
   ended(storeIds: readonly string[]): void
   /** More of these stores may be due than is known. */
   suspect(storeIds: readonly string[]): void
-  /** How many deliveries of a store may be queued without a look at what it has waiting. */
-  roomOf(storeId: string): number
+  /** How many deliveries of each store may be queued without a look at what it has waiting. */
+  rooms(): Rooms
   /** Stores with a backlog: their window is wide. */
   storeIds(): string[]
   /** Takes the stores whose window should be filled again. */
@@ -30,6 +34,7 @@ export function createBacklog(deps: {
   readonly forgetAfterMs: number
   readonly monotonicMs: () => number
   readonly isSlow: (storeId: string) => boolean
+  readonly slowStoreIds: () => readonly string[]
 }): Backlog {
   const inHand = new Map<string, number>()
   const backlogged = new Set<string>()
@@ -63,10 +68,14 @@ export function createBacklog(deps: {
     suspect(storeIds) {
       for (const storeId of storeIds) toRefill.add(storeId)
     },
-    roomOf: (storeId) =>
-      backlogged.has(storeId) || deps.isSlow(storeId)
-        ? 0
-        : STORE_WINDOW_MAX - (inHand.get(storeId) ?? 0),
+    rooms() {
+      const rooms = new Map<string, number>()
+      for (const [storeId, count] of inHand)
+        rooms.set(storeId, Math.max(0, STORE_WINDOW_MAX - count))
+      for (const storeId of [...backlogged, ...deps.slowStoreIds()]) rooms.set(storeId, 0)
+      if (rooms.size > BUSY_COUNT_MAX) return { roomCount: 0, others: {} }
+      return { roomCount: STORE_WINDOW_MAX, others: Object.fromEntries(rooms) }
+    },
     storeIds: () => [...backlogged],
     takeRefill() {
       const storeIds = [...toRefill]

@@ -15,8 +15,8 @@ export function pause(ms: number, signal: AbortSignal): Promise<void> {
 /** A bell that one loop waits at. Rung while nobody waits, it is heard at the next wait. */
 export type Bell = {
   ring(): void
-  /** Resolves when it rings, after so many milliseconds, or when the signal fires. */
-  wait(timeoutMs: number, signal: AbortSignal): Promise<void>
+  /** Resolves when it rings, after so many milliseconds, or when the signal fires. Answers whether it rang. */
+  wait(timeoutMs: number, signal: AbortSignal): Promise<boolean>
 }
 
 /** Makes a bell. */
@@ -42,7 +42,9 @@ export function createBell(): Bell {
           wake = finish
         })
       }
+      const wasRung = hasRung
       hasRung = false
+      return wasRung
     },
   }
 }

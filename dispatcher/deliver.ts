@@ -10,8 +10,9 @@ import {
   readSecrets,
   type SealedSecret,
 } from './attempt-queries.ts'
+import type { Fresh, Reading } from './fresh.ts'
+import type { Job } from './job.ts'
 import type { Poster, PostResult } from './post.ts'
-import type { Job } from './queue.ts'
 import { nextStep, retryAfterMs } from './retry.ts'
 
 /** Opened secrets kept in memory, a count; ids never change their secret. */
@@ -39,7 +40,7 @@ export type Prepared = {
   /** Every active secret, opened; empty when there is none that can be. */
   readonly secrets: readonly string[]
   readonly body: Uint8Array
-  /** When it was read, by the clock that only moves forward. */
+  /** When it was read, by the clock that only moves forward: at `delivery.now`. */
   readonly preparedAtMs: number
 }
 
@@ -53,41 +54,75 @@ export type Attempted = {
 }
 
 /** Opens secrets once each. */
-export type SecretOpener = (sealed: SealedSecret) => string | null
+export type SecretOpener = {
+  /** A secret opened before; undefined when it was not. */
+  opened(webhookSecretId: string): string | undefined
+  /** Opens a secret and remembers it; one that cannot be opened is logged, and null. */
+  open(sealed: SealedSecret): string | null
+}
 
 /**
- * Reads what these jobs ask for. `voided` are the jobs that are no longer anybody's: their delivery is
- * done, parked, or promoted anew.
+ * Gets what these jobs ask for: from what the relay has just read, else from the database. `voided` are
+ * the jobs that are no longer anybody's: their delivery is done, parked, or promoted anew.
  */
 export async function prepare(
   deps: DeliverDeps,
-  openSecret: SecretOpener,
+  { fresh, secrets }: { readonly fresh: Fresh; readonly secrets: SecretOpener },
   jobs: readonly Job[],
 ): Promise<{ prepared: Prepared[]; voided: Job[] }> {
-  const deliveries = await readDeliveries(deps.db, jobs, deps.leftMsMin)
-  const preparedAtMs = deps.monotonicMs()
-  const storeIds = [...new Set(deliveries.map((delivery) => delivery.storeId))]
-  const sealed = storeIds.length === 0 ? [] : await readSecrets(deps.db, storeIds)
-  const secretsOf = new Map<string, string[]>(storeIds.map((storeId) => [storeId, []]))
-  for (const one of sealed) {
-    const secret = openSecret(one)
-    if (secret !== null) secretsOf.get(one.storeId)?.push(secret)
+  const readings = new Map<Job, Reading>()
+  for (const job of jobs) {
+    const reading = fresh.take(job)
+    if (reading !== null) readings.set(job, reading)
   }
-  const byId = new Map(deliveries.map((delivery) => [delivery.deliveryId, delivery]))
+  const unread = jobs.filter((job) => !readings.has(job))
+  if (unread.length > 0) await read(deps, unread, readings)
+  const secretsOf = await openSecrets(deps.db, secrets, [...readings.values()])
   const prepared: Prepared[] = []
-  const voided: Job[] = []
+  for (const [job, { delivery, readAtMs }] of readings) {
+    const body = Buffer.from(delivery.body, 'utf8')
+    const ownSecrets = delivery.secretIds.flatMap((id) => secretsOf(id) ?? [])
+    prepared.push({ job, delivery, secrets: ownSecrets, body, preparedAtMs: readAtMs })
+  }
+  return { prepared, voided: jobs.filter((job) => !readings.has(job)) }
+}
+
+/** Reads the deliveries of jobs that are still theirs. */
+async function read(
+  deps: DeliverDeps,
+  jobs: readonly Job[],
+  readings: Map<Job, Reading>,
+): Promise<void> {
+  const deliveries = await readDeliveries(deps.db, jobs, deps.leftMsMin)
+  const readAtMs = deps.monotonicMs()
+  const byId = new Map(deliveries.map((delivery) => [delivery.deliveryId, delivery]))
   for (const job of jobs) {
     const delivery = byId.get(job.deliveryId)
+    // Named twice, it is the first one's.
     byId.delete(job.deliveryId)
-    if (delivery === undefined) {
-      voided.push(job)
-      continue
-    }
-    const body = Buffer.from(delivery.body, 'utf8')
-    const secrets = secretsOf.get(delivery.storeId) ?? []
-    prepared.push({ job, delivery, secrets, body, preparedAtMs })
+    if (delivery !== undefined) readings.set(job, { delivery, readAtMs })
   }
-  return { prepared, voided }
+}
+
+async function openSecrets(
+  db: SqlLike,
+  secrets: SecretOpener,
+  readings: readonly Reading[],
+): Promise<(webhookSecretId: string) => string | undefined> {
+  const found = new Map<string, string>()
+  const sealed = new Set<string>()
+  for (const { delivery } of readings) {
+    for (const id of delivery.secretIds) {
+      const secret = secrets.opened(id)
+      if (secret === undefined) sealed.add(id)
+      else found.set(id, secret)
+    }
+  }
+  for (const one of sealed.size === 0 ? [] : await readSecrets(db, [...sealed])) {
+    const secret = secrets.open(one)
+    if (secret !== null) found.set(one.webhookSecretId, secret)
+  }
+  return (id) => found.get(id)
 }
 
 /** Signs and posts once. Never throws for what an endpoint does. */
@@ -145,25 +180,22 @@ export function createSecretOpener(deps: {
   readonly log: Log
 }): SecretOpener {
   const opened = new Map<string, string>()
-  return ({ webhookSecretId, storeId, ciphertext }) => {
-    const known = opened.get(webhookSecretId)
-    if (known !== undefined) return known
-    try {
-      const secret = openWebhookSecret(deps.keyring, storeId, ciphertext)
-      if (opened.size >= OPENED_SECRET_COUNT_MAX) opened.clear()
-      opened.set(webhookSecretId, secret)
-      return secret
-    } catch (error) {
-      deps.log.error(
-        'a signing secret cannot be opened: is ENCRYPTION_KEY the one it was sealed with?',
-        {
-          storeId,
-          webhookSecretId,
-          error,
-        },
-      )
-      return null
-    }
+  return {
+    opened: (webhookSecretId) => opened.get(webhookSecretId),
+    open({ webhookSecretId, storeId, ciphertext }) {
+      try {
+        const secret = openWebhookSecret(deps.keyring, storeId, ciphertext)
+        if (opened.size >= OPENED_SECRET_COUNT_MAX) opened.clear()
+        opened.set(webhookSecretId, secret)
+        return secret
+      } catch (error) {
+        deps.log.error(
+          'a signing secret cannot be opened: is ENCRYPTION_KEY the one it was sealed with?',
+          { storeId, webhookSecretId, error },
+        )
+        return null
+      }
+    },
   }
 }
 

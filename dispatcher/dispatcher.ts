@@ -8,19 +8,27 @@ import { assertSchemaCurrent, SchemaError } from '#shared/migrate.ts'
 import type { Lookup } from '#shared/outbound-resolve.ts'
 import type { DoorSettings } from '#shared/payments/effects.ts'
 import { REQUESTS_CHANNEL } from '#shared/requests.ts'
-import { createBacklog } from './backlog.ts'
-import { createBell, pause } from './bell.ts'
+import { type Backlog, createBacklog } from './backlog.ts'
+import { type Bell, createBell, pause } from './bell.ts'
 import { createChores } from './chores.ts'
 import { createSecretOpener, type Prepared } from './deliver.ts'
+import { createFresh, type Fresh } from './fresh.ts'
 import { createLanes } from './lanes.ts'
 import type { Mailer } from './mailer.ts'
-import { createNumbers } from './numbers.ts'
+import { createNumbers, type Numbers } from './numbers.ts'
 import { ATTEMPT_TIMEOUT_MS, createPoster } from './post.ts'
 import { createPump } from './pump.ts'
+import { hasWaitingEvents } from './queries.ts'
 import { openQueue, QueueLostError } from './queue.ts'
 import { createQueuePort } from './queue-port.ts'
 import { createRecorder } from './recorder.ts'
-import { promoteDeliveries, type Relayed, relayEvents } from './relay.ts'
+import {
+  promoteDeliveries,
+  RELAY_BATCH_MAX,
+  RELAY_BATCH_MIN,
+  type RelayDeps,
+  relayEvents,
+} from './relay.ts'
 import { createReleaseGate } from './release.ts'
 
 /** Milliseconds and seconds of the dispatcher's clockwork; tests shorten them. */
@@ -116,6 +124,7 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
   const wheels = assemble(deps, timing)
   const { bells, lanes, numbers, pump, queue, recorder } = wheels
   let lastRelayAtMs = Number.NEGATIVE_INFINITY
+  let isRung = true
 
   const chores = createChores(
     deps,
@@ -130,9 +139,10 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
     if (signal.aborted) return
     loops = [
       turn('relay', async () => {
-        const { eventCount } = await wheels.relay()
+        const mayRelay = isRung || (await hasWaitingEvents(deps.db))
+        const eventCount = mayRelay ? await wheels.relay() : 0
         lastRelayAtMs = deps.monotonicMs()
-        if (eventCount === 0) await bells.relay.wait(timing.pollMs, signal)
+        isRung = eventCount > 0 || (await bells.relay.wait(timing.pollMs, signal))
       }),
       turn('refill', async () => {
         await bells.refill.wait(timing.sweepMs, signal)
@@ -190,7 +200,9 @@ function assemble(deps: DispatcherDeps, timing: Timing) {
     forgetAfterMs: timing.queuedForMs,
     monotonicMs: deps.monotonicMs,
     isSlow: lanes.isSlow,
+    slowStoreIds: lanes.slowKeys,
   })
+  const fresh = createFresh(deps)
   const queue = createQueuePort({
     open: () =>
       openQueue({
@@ -218,7 +230,8 @@ function assemble(deps: DispatcherDeps, timing: Timing) {
     lanes,
     recorder,
     poster: createPoster({ ...deps.outbound, attemptTimeoutMs: timing.attemptTimeoutMs }),
-    openSecret: createSecretOpener(deps),
+    fresh,
+    secrets: createSecretOpener(deps),
     leftMsMin: timing.attemptTimeoutMs + MARGIN_MS,
     waitMsMax: timing.jobExpireS * 1000 - timing.attemptTimeoutMs - MARGIN_MS,
     onAttempted: numbers.attempted,
@@ -226,45 +239,59 @@ function assemble(deps: DispatcherDeps, timing: Timing) {
   const relayDeps = {
     db: deps.db,
     queue,
+    monotonicMs: deps.monotonicMs,
     queuedForMs: timing.queuedForMs,
-    roomOf: backlog.roomOf,
+    rooms: backlog.rooms,
     slowStoreIds: lanes.slowKeys,
     wideStoreIds: backlog.storeIds,
   }
+  const steps = createRelaySteps(relayDeps, { backlog, fresh, numbers, bells })
+  return { ...steps, bells, lanes, numbers, pump, queue, recorder }
+}
+
+type RelayParts = {
+  readonly backlog: Backlog
+  readonly fresh: Fresh
+  readonly numbers: Numbers
+  readonly bells: Bells
+}
+
+/** What relays events and queues deliveries, each step with all that follows in this process. */
+function createRelaySteps(relayDeps: RelayDeps, { backlog, fresh, numbers, bells }: RelayParts) {
+  let relaySize = RELAY_BATCH_MIN
   function pumpIf(counts: ReadonlyMap<string, number>): void {
     if (counts.size > 0) bells.pump.ring()
   }
   return {
-    bells,
-    lanes,
-    numbers,
-    pump,
-    queue,
-    recorder,
-    async relay(): Promise<Relayed> {
-      const relayed = await relayEvents(relayDeps)
-      numbers.relayed(relayed.eventCount)
-      backlog.queued(relayed.promotedCounts)
-      pumpIf(relayed.promotedCounts)
-      return relayed
+    /** Relays events; answers how many. */
+    async relay(): Promise<number> {
+      const { eventCount, promotedCounts, fresh: read } = await relayEvents(relayDeps, relaySize)
+      relaySize = eventCount < relaySize ? RELAY_BATCH_MIN : RELAY_BATCH_MAX
+      numbers.relayed(eventCount)
+      fresh.add(read.deliveries, read.readAtMs)
+      backlog.queued(promotedCounts)
+      pumpIf(promotedCounts)
+      return eventCount
     },
     async refill(): Promise<void> {
       const storeIds = backlog.takeRefill()
       if (storeIds.length === 0) return
-      const { promotedCounts } = await promoteDeliveries(relayDeps, storeIds)
+      const promotedCounts = await promoteDeliveries(relayDeps, storeIds)
       backlog.refilled(storeIds, promotedCounts)
       pumpIf(promotedCounts)
     },
     async sweep(): Promise<void> {
-      const { promotedCounts } = await promoteDeliveries(relayDeps, 'all')
+      const promotedCounts = await promoteDeliveries(relayDeps, 'all')
       backlog.queued(promotedCounts)
       pumpIf(promotedCounts)
     },
   }
 }
 
+type Bells = Record<'relay' | 'refill' | 'sweep' | 'pump' | 'mail', Bell>
+
 /** One bell for each loop that others wake. */
-function createBells() {
+function createBells(): Bells {
   return {
     relay: createBell(),
     refill: createBell(),

@@ -9,11 +9,13 @@ import {
   recordOf,
   type SecretOpener,
 } from './deliver.ts'
+import type { Fresh } from './fresh.ts'
+import { type Job, unpack } from './job.ts'
 import type { Lanes } from './lanes.ts'
-import type { Job, Queue } from './queue.ts'
+import { BUNDLE_MAX, type Queue } from './queue.ts'
 import { GIVE_BACK_MS, type Recorder } from './recorder.ts'
 
-/** Jobs taken from the queue at once, a count. */
+/** Deliveries taken from the queue at once, a count; a job's are taken together. */
 const FETCH_MAX = 500
 /** Deliveries that wait in this process for their endpoint's turn, a count. */
 const WAITING_MAX = 4_000
@@ -27,7 +29,8 @@ export type PumpDeps = DeliverDeps & {
   readonly queue: Queue
   readonly lanes: Lanes<Prepared>
   readonly recorder: Recorder
-  readonly openSecret: SecretOpener
+  readonly fresh: Fresh
+  readonly secrets: SecretOpener
   readonly log: Log
   /** A delivery that waited here for so long is given back, in milliseconds: its job would expire
    * while the post is on its way. */
@@ -37,7 +40,7 @@ export type PumpDeps = DeliverDeps & {
 
 /** Takes jobs from the queue through the stages: prepare, post, record. */
 export type Pump = {
-  /** Takes as many jobs as there is room for and begins them; answers how many it took. */
+  /** Takes about as many deliveries as there is room for and begins them; answers how many it took. */
   fill(): Promise<number>
   /** Whether there is room for more. */
   hasRoom(): boolean
@@ -97,9 +100,10 @@ export function createPump(deps: PumpDeps): Pump {
     hasRoom: () => room() > 0,
     async fill() {
       const count = room()
-      const jobs = count === 0 || isStopping ? [] : await deps.queue.fetch(count)
+      if (count === 0 || isStopping) return 0
+      const jobs = unpack(await deps.queue.fetch(Math.ceil(count / BUNDLE_MAX)))
       if (jobs.length === 0) return 0
-      const { prepared, voided } = await prepare(deps, deps.openSecret, jobs)
+      const { prepared, voided } = await prepare(deps, deps, jobs)
       for (const job of voided) recorder.add({ kind: 'voided', job })
       for (const one of prepared) lanes.add(one.delivery.storeId, one)
       begin()

@@ -1,5 +1,6 @@
 import type { SqlLike, Tx } from '#shared/db.ts'
-import type { Mode } from '#shared/networks/registry.ts'
+import { SIGNING_SECRET_COUNT_MAX } from '#shared/webhook-secret.ts'
+import type { DueDelivery } from './attempt-queries.ts'
 import type { Promotion } from './queue.ts'
 
 /**
@@ -10,125 +11,51 @@ export async function preferIndexes(tx: Tx): Promise<void> {
   await tx`select set_config('enable_seqscan', 'off', true)`
 }
 
-/** A store and mode whose events wait for their sequence. */
-export type Sequence = { storeId: string; mode: Mode; lastSequence: number }
-
-/** An event that just got its sequence. */
-export type SequencedEvent = {
-  eventId: string
-  storeId: string
-  mode: Mode
-  type: string
-  paymentId: string | null
-  sequence: number
-  /** Null when the store has no endpoint: nothing is owed then. */
-  webhookUrl: string | null
+/** Whether any event waits for its sequence. */
+export async function hasWaitingEvents(sql: SqlLike): Promise<boolean> {
+  const [row] = await sql<{ isWaiting: boolean }[]>`
+    select exists (select from waiting_events) as is_waiting`
+  return row?.isWaiting ?? false
 }
 
-/** Stores and modes of the oldest events without a sequence, looking at so many events. */
-export async function readUnsequenced(
-  sql: SqlLike,
-  eventCountMax: number,
-): Promise<{ storeId: string; mode: Mode }[]> {
-  return sql`
-    select distinct store_id, mode
-    from (
-      select store_id, mode
-      from events
-      where sequence is null
-      order by order_key
-      limit ${eventCountMax}
-    ) waiting`
+/** How many deliveries of a store go into the queue at once: an ordinary one's, and those of others. */
+export type Rooms = {
+  roomCount: number
+  /** By store id. */
+  others: Readonly<Record<string, number>>
 }
 
-/** Locks the counters of these stores; those that another relay holds are left to it. */
-export async function lockSequences(
-  tx: Tx,
-  wanted: readonly { storeId: string; mode: Mode }[],
-): Promise<Sequence[]> {
-  const storeIds = wanted.map(({ storeId }) => storeId)
-  const modes = wanted.map(({ mode }) => mode)
-  const lock = () => tx<Sequence[]>`
-    select s.store_id, s.mode, s.last_sequence
-    from event_sequences s
-    join unnest(${storeIds}::text[], ${modes}::text[]) w (store_id, mode) using (store_id, mode)
-    for update of s skip locked`
-  const locked = await lock()
-  if (locked.length === wanted.length) return locked
-  await tx`
-    insert into event_sequences (store_id, mode)
-    select * from unnest(${storeIds}::text[], ${modes}::text[])
-    on conflict do nothing`
-  return lock()
-}
-
-/** Numbers the waiting events of locked counters, in the order they were made. */
-export async function numberEvents(
-  tx: Tx,
-  locked: readonly Sequence[],
-  eventCountMax: number,
-): Promise<SequencedEvent[]> {
-  return tx`
-    with waiting as (
-      select event_id, order_key, store_id, mode
-      from events
-      where sequence is null
-      order by order_key
-      limit ${eventCountMax}
-    ), numbered as (
-      select w.event_id, w.store_id, w.mode,
-        l.last_sequence + row_number() over (partition by w.store_id, w.mode order by w.order_key) as sequence
-      from waiting w
-      join unnest(
-        ${locked.map((row) => row.storeId)}::text[],
-        ${locked.map((row) => row.mode)}::text[],
-        ${locked.map((row) => row.lastSequence)}::bigint[]
-      ) l (store_id, mode, last_sequence) using (store_id, mode)
-    ), counted as (
-      update event_sequences s
-      set last_sequence = n.last_sequence
-      from (select store_id, mode, max(sequence) as last_sequence from numbered group by store_id, mode) n
-      where s.store_id = n.store_id and s.mode = n.mode
-    )
-    update events e
-    set sequence = n.sequence
-    from numbered n
-    join stores s on s.store_id = n.store_id
-    where e.event_id = n.event_id
-    returning e.event_id, e.store_id, e.mode, e.type, e.payment_id, e.sequence, s.webhook_url`
-}
-
-/** A delivery to be made, and whether it goes into the queue at once. */
-export type OwedDelivery = SequencedEvent & { deliveryId: string; isQueued: boolean }
+/** A numbered event; without an endpoint it is owed no delivery. */
+export type RelayedEvent = Pick<DueDelivery, 'storeId' | 'eventId'> & {
+  deliveryId: string | null
+} & (
+    | { isQueued: false }
+    // All that an attempt needs.
+    | (DueDelivery & { isQueued: true; token: string })
+  )
 
 /**
- * Makes the deliveries of events, due at once and until so long after their event; answers what the
- * jobs say of those that go into the queue at once.
+ * Numbers the events that wait longest and makes their deliveries: `sql/0008_dispatch.sql` says how.
+ *
+ * @param deliveryIds ascending, one for each event at most
  */
-export async function insertDeliveries(
+export async function numberEvents(
   tx: Tx,
-  owed: readonly OwedDelivery[],
+  deliveryIds: readonly string[],
+  { roomCount, others }: Rooms,
   times: { windowMs: number; queuedForMs: number },
-): Promise<(Promotion & { storeId: string })[]> {
-  const made = await tx<(Promotion & { storeId: string; isQueued: boolean })[]>`
-    insert into deliveries (delivery_id, event_id, store_id, mode, event_type, payment_id, url,
-      next_attempt_at, deadline_at, queued_until)
-    select o.delivery_id, e.event_id, e.store_id, e.mode, e.type, e.payment_id, o.url, service_now(),
-      e.created_at + make_interval(secs => ${times.windowMs / 1000}),
-      case
-        when o.is_queued then service_now() + make_interval(secs => ${times.queuedForMs / 1000})
-        else '-infinity'
-      end
-    from unnest(
-      ${owed.map((one) => one.deliveryId)}::text[],
-      ${owed.map((one) => one.eventId)}::text[],
-      ${owed.map((one) => one.webhookUrl)}::text[],
-      ${owed.map((one) => one.isQueued)}::boolean[]
-    ) o (delivery_id, event_id, url, is_queued)
-    join events e using (event_id)
-    returning delivery_id, store_id, queued_until::text as token,
-      queued_until > service_now() as is_queued`
-  return made.filter((one) => one.isQueued)
+): Promise<RelayedEvent[]> {
+  return tx`
+    select store_id, delivery_id, is_queued, token, event_id, event_type, 0 as attempt_count, deadline_at, body, url,
+      secret_ids, now
+    from relay_events(
+      ${[...deliveryIds]}::text[],
+      make_interval(secs => ${times.windowMs / 1000}),
+      make_interval(secs => ${times.queuedForMs / 1000}),
+      ${roomCount}::integer,
+      ${tx.json(others)},
+      ${SIGNING_SECRET_COUNT_MAX}::integer
+    )`
 }
 
 /** How far into each store's due deliveries a promotion looks. */

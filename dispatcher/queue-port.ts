@@ -38,7 +38,7 @@ export function createQueuePort(deps: {
   return {
     send: (tx, promotions) => use((queue) => queue.send(tx, promotions)),
     fetch: (count) => use((queue) => queue.fetch(count)),
-    settle: (tx, jobs) => use((queue) => queue.settle(tx, jobs)),
+    settle: (tx, bundles) => use((queue) => queue.settle(tx, bundles)),
     reopen() {
       opening ??= openAgain().finally(() => {
         opening = null

@@ -10,6 +10,10 @@ const QUEUE_NAME = 'deliveries'
 const POOL_SIZE_MAX = 3
 /** A statement without an answer for so long went to a server that is gone, in milliseconds. */
 const ANSWER_TIMEOUT_MS = 12_000
+/** The queue's own sessions do not wait for the disk: they hand jobs out and tidy up, and a handing-out
+ * that a crash of the server undoes is one that comes back, as after any crash. Jobs are added and
+ * removed in the transactions of the rows they are about, which do wait. */
+const SESSION_OPTIONS = `-c statement_timeout=${STATEMENT_TIMEOUT_MS} -c synchronous_commit=off`
 /** How often abandoned jobs are looked for, in seconds. */
 const MONITOR_INTERVAL_S = 2
 /** How often leftovers are deleted, in seconds. */
@@ -22,18 +26,23 @@ const RETRY_COUNT_MAX = 2
 /** How long stopping may wait for the queue's own statements, in milliseconds. */
 const STOP_TIMEOUT_MS = 1_000
 
-/** A delivery that was promoted: what a job says. */
+/** Deliveries that travel in one job, a count: a job costs the queue some hundred microseconds, however
+ * much it carries, and a dispatcher that dies holds up so many with each. */
+export const BUNDLE_MAX = 32
+
+/** A delivery that was promoted: what a job says of it. */
 export type Promotion = {
   readonly deliveryId: string
-  /** `deliveries.queued_until` as text: a job whose token is no longer the row's is void. */
+  /** `deliveries.queued_until` as text: a promotion whose token is no longer the row's is void. */
   readonly token: string
 }
 
-/** A promoted delivery in the hands of this process. */
-export type Job = Promotion & {
+/** A job in the hands of this process: deliveries promoted together. */
+export type Bundle = {
   readonly id: string
   /** With the id, names this handing-out: settling a later one by mistake is impossible. */
   readonly retryCount: number
+  readonly promotions: readonly Promotion[]
 }
 
 /** The queue of due deliveries. Only transport: losing all of it delays deliveries, nothing more. */
@@ -41,9 +50,9 @@ export type Queue = {
   /** Adds jobs in the caller's transaction. @throws QueueLostError */
   send(tx: Tx, promotions: readonly Promotion[]): Promise<void>
   /** Takes up to `count` jobs, oldest first; each is this process's until it is settled or expires. */
-  fetch(count: number): Promise<Job[]>
+  fetch(count: number): Promise<Bundle[]>
   /** Removes jobs in the caller's transaction. */
-  settle(tx: Tx, jobs: readonly Job[]): Promise<void>
+  settle(tx: Tx, bundles: readonly Bundle[]): Promise<void>
   /** Ends its connections. */
   stop(): Promise<void>
 }
@@ -73,7 +82,7 @@ export async function openQueue(options: {
     max: POOL_SIZE_MAX,
     // Handed on to `pg`, which would wait for a silent server for ever.
     ...{ query_timeout: ANSWER_TIMEOUT_MS, keepAlive: true },
-    ...(options.prepare ? { options: `-c statement_timeout=${STATEMENT_TIMEOUT_MS}` } : {}),
+    ...(options.prepare ? { options: SESSION_OPTIONS } : {}),
     schedule: false,
     monitorVacuum: false,
     superviseIntervalSeconds: MONITOR_INTERVAL_S,
@@ -92,21 +101,35 @@ export async function openQueue(options: {
   return {
     async send(tx, promotions) {
       if (promotions.length === 0) return
-      const jobs = promotions.map(({ deliveryId, token }) => ({ data: { deliveryId, token } }))
+      const jobs = bundle(promotions)
       const ids = await boss.insert(QUEUE_NAME, jobs, { db: within(tx), returnId: true })
       if (ids?.length !== jobs.length) throw new QueueLostError('the queue took no jobs')
     },
     async fetch(count) {
-      const jobs = await boss.fetch<Promotion>(QUEUE_NAME, { batchSize: count })
-      return jobs.map(({ id, data, retryCount }) => ({ id, retryCount, ...data }))
+      const jobs = await boss.fetch<JobData>(QUEUE_NAME, { batchSize: count })
+      return jobs.map(({ id, data, retryCount }) => ({
+        id,
+        retryCount,
+        promotions: data.promotions.map(([deliveryId, token]) => ({ deliveryId, token })),
+      }))
     },
-    async settle(tx, jobs) {
-      if (jobs.length === 0) return
-      const attempts = jobs.map(({ id, retryCount }) => ({ id, retryCount }))
+    async settle(tx, bundles) {
+      if (bundles.length === 0) return
+      const attempts = bundles.map(({ id, retryCount }) => ({ id, retryCount }))
       await boss.deleteJob(QUEUE_NAME, attempts, { db: within(tx) })
     },
     stop,
   }
+}
+
+/** What a job says: delivery ids with their tokens. */
+type JobData = { promotions: [deliveryId: string, token: string][] }
+
+function bundle(promotions: readonly Promotion[]): { data: JobData }[] {
+  const pairs = promotions.map(({ deliveryId, token }): [string, string] => [deliveryId, token])
+  return Array.from({ length: Math.ceil(pairs.length / BUNDLE_MAX) }, (_, index) => ({
+    data: { promotions: pairs.slice(index * BUNDLE_MAX, (index + 1) * BUNDLE_MAX) },
+  }))
 }
 
 async function declareQueue(boss: PgBoss, expireInSeconds: number): Promise<void> {

@@ -3,8 +3,9 @@ import type { Log } from '#shared/log.ts'
 import { requestDeadMail } from '#shared/mail-requests.ts'
 import { type AttemptRecord, giveBack, recordAttempts, releaseWaiting } from './attempt-queries.ts'
 import { pause } from './bell.ts'
+import { createTally, type Job, type Tally } from './job.ts'
 import { preferIndexes } from './queries.ts'
-import { type Job, type Queue, QueueLostError } from './queue.ts'
+import { type Queue, QueueLostError } from './queue.ts'
 import type { ReleaseGate } from './release.ts'
 
 /** Attempts written in one transaction, a count. */
@@ -54,6 +55,7 @@ export type RecorderDeps = {
 /** Makes a recorder; it writes as soon as something is added. */
 export function createRecorder(deps: RecorderDeps): Recorder {
   const stopping = new AbortController()
+  const tally = createTally()
   let pending: Settlement[] = []
   let inHand: readonly Settlement[] = []
   let running: Promise<void> | null = null
@@ -63,7 +65,7 @@ export function createRecorder(deps: RecorderDeps): Recorder {
       const { batch, rest } = takeBatch(pending)
       pending = rest
       inHand = batch
-      await writeUntilDone(deps, batch, stopping.signal)
+      await writeUntilDone({ ...deps, tally }, batch, stopping.signal)
       inHand = []
     }
   }
@@ -101,8 +103,10 @@ function takeBatch(pending: readonly Settlement[]): { batch: Settlement[]; rest:
   return { batch, rest }
 }
 
+type WriteDeps = RecorderDeps & { readonly tally: Tally }
+
 async function writeUntilDone(
-  deps: RecorderDeps,
+  deps: WriteDeps,
   batch: readonly Settlement[],
   signal: AbortSignal,
 ): Promise<void> {
@@ -131,7 +135,8 @@ async function writeUntilDone(
   }
 }
 
-async function write(deps: RecorderDeps, batch: readonly Settlement[]): Promise<void> {
+async function write(deps: WriteDeps, batch: readonly Settlement[]): Promise<void> {
+  const jobs = batch.map((one) => one.job)
   const attempted = batch.filter((one) => one.kind === 'attempted')
   const records = attempted.map((one) => one.record)
   const givenBack = batch.filter((one) => one.kind === 'given-back')
@@ -152,12 +157,10 @@ async function write(deps: RecorderDeps, batch: readonly Settlement[]): Promise<
       const jobs = givenBack.filter((one) => one.deferMs === deferMs).map((one) => one.job)
       await giveBack(tx, jobs, deferMs)
     }
-    await deps.queue.settle(
-      tx,
-      batch.map((one) => one.job),
-    )
+    await deps.queue.settle(tx, deps.tally.ended(jobs))
     return releasing.length === 0 ? [] : releaseWaiting(tx, releasing)
   })
+  deps.tally.count(jobs)
   const counts = new Map(released.map(({ storeId, count }) => [storeId, count]))
   deps.gate.released(releasing, counts, deps.monotonicMs())
   deps.onWritten(storeIds, [...counts.keys()])

@@ -1,3 +1,127 @@
 -- Due deliveries are looked for store by store (deliveries_waiting), so that a store with a million of them costs no more
 -- than one with ten. An index over all stores' would only invite plans that walk through the million.
 drop index deliveries_due;
+
+-- The relay's step: gives the events that wait longest their sequence, without gaps per store and mode, and makes the
+-- deliveries they are owed, due at once and until delivery_window after the event. Of each store (and mode) the first few are
+-- marked as queued, as many as it has room for; what an attempt needs of these is answered, so that nobody has to read it again.
+-- A row of the answer is a numbered event; without an endpoint it has no delivery.
+--
+-- delivery_ids  one for each event at most, ascending, so that deliveries list in the order of the sequence
+-- rooms         store ids and their room, of stores whose room is not the ordinary one
+--
+-- The caller's transaction adds the jobs and commits. For its rest plans go by index: the relay touches some hundred rows of
+-- tables with millions, but a plan is kept, and one made while a table was empty would scan it for ever.
+create function relay_events(
+  delivery_ids text[],
+  delivery_window interval,
+  queued_for interval,
+  room integer,
+  rooms jsonb,
+  secret_count_max integer
+)
+returns table (
+  store_id text,
+  delivery_id text,
+  is_queued boolean,
+  token text,
+  event_id text,
+  event_type text,
+  deadline_at timestamptz,
+  body text,
+  url text,
+  secret_ids text[],
+  now timestamptz
+)
+language plpgsql as $$
+#variable_conflict use_column
+declare
+  event_count_max integer := cardinality(delivery_ids);
+  held_store_ids text[];
+  held_modes text[];
+  held_sequences bigint[];
+  time timestamptz := service_now();
+begin
+  perform set_config('enable_seqscan', 'off', true);
+  -- Counters that another relay holds are left to it. A statement of its own: only what the next one reads, now that the
+  -- counters are held, is nobody else's.
+  with waiting as materialized (
+    select distinct w.store_id, w.mode
+    from (
+      select store_id, mode from waiting_events order by order_key, event_id limit event_count_max
+    ) w
+  ), locked as materialized (
+    select s.store_id, s.mode, s.last_sequence
+    from waiting w
+    join event_sequences s on s.store_id = w.store_id and s.mode = w.mode
+    for update of s skip locked
+  ), made as (
+    insert into event_sequences (store_id, mode)
+    select w.store_id, w.mode
+    from waiting w
+    where not exists (select from event_sequences s where s.store_id = w.store_id and s.mode = w.mode)
+    on conflict do nothing
+    returning event_sequences.store_id, event_sequences.mode, event_sequences.last_sequence
+  )
+  select array_agg(h.store_id), array_agg(h.mode), array_agg(h.last_sequence)
+  into held_store_ids, held_modes, held_sequences
+  from (select * from locked union all select * from made) h;
+  if held_store_ids is null then
+    return;
+  end if;
+  return query
+    with numbered as materialized (
+      select w.order_key, w.event_id, w.store_id, w.mode, w.place, h.last_sequence,
+        row_number() over (partition by w.store_id, w.mode order by w.place) as store_place
+      from (
+        select order_key, event_id, store_id, mode, row_number() over (order by order_key, event_id) as place
+        from waiting_events
+        order by order_key, event_id
+        limit event_count_max
+      ) w
+      join unnest(held_store_ids, held_modes, held_sequences) h (store_id, mode, last_sequence)
+        on h.store_id = w.store_id and h.mode = w.mode
+    ), taken as (
+      delete from waiting_events w
+      using numbered n
+      where w.order_key = n.order_key and w.event_id = n.event_id
+    ), placed as (
+      insert into event_numbers (store_id, mode, sequence, event_id)
+      select n.store_id, n.mode, n.last_sequence + n.store_place, n.event_id from numbered n
+    ), counted as (
+      update event_sequences s
+      set last_sequence = n.last_sequence
+      from (
+        select m.store_id, m.mode, max(m.last_sequence + m.store_place) as last_sequence
+        from numbered m
+        group by m.store_id, m.mode
+      ) n
+      where s.store_id = n.store_id and s.mode = n.mode
+    ), owed as materialized (
+      select n.event_id, n.store_id, n.mode, delivery_ids[n.place] as delivery_id, e.type, e.payment_id, s.webhook_url,
+        e.created_at + delivery_window as deadline_at, e.body,
+        n.store_place <= coalesce((rooms ->> n.store_id)::integer, room) as is_queued
+      from numbered n
+      join events e on e.event_id = n.event_id
+      join stores s on s.store_id = n.store_id and s.webhook_url is not null
+    ), made as (
+      insert into deliveries (delivery_id, event_id, store_id, mode, event_type, payment_id, url, next_attempt_at,
+        deadline_at, queued_until, created_at)
+      select o.delivery_id, o.event_id, o.store_id, o.mode, o.type, o.payment_id, o.webhook_url, time,
+        o.deadline_at, case when o.is_queued then time + queued_for else '-infinity' end, time
+      from owed o
+    )
+    select n.store_id, o.delivery_id, coalesce(o.is_queued, false), (time + queued_for)::text, n.event_id, o.type,
+      o.deadline_at, case when o.is_queued then o.body end, o.webhook_url,
+      case when o.is_queued then array(
+        select k.webhook_secret_id
+        from webhook_secrets k
+        where k.store_id = n.store_id and (k.expires_at is null or k.expires_at > time)
+        order by k.webhook_secret_id desc
+        limit secret_count_max
+      ) end,
+      time
+    from numbered n
+    left join owed o on o.event_id = n.event_id;
+end
+$$;

@@ -24,10 +24,11 @@ export async function listEvents(
   stretch: KeyStretch,
 ): Promise<EventRow[]> {
   return db`
-    select order_key, mode, sequence, body
+    select e.order_key, e.mode, n.sequence, e.body
     from (${scanKeys(db, filter, stretch)} limit ${SCANNED_MAX}) e
-    where sequence is not null and type = coalesce(${filter.type ?? null}, type)
-    order by store_id desc, mode desc, order_key desc
+    join event_numbers n using (event_id)
+    where e.type = coalesce(${filter.type ?? null}, e.type)
+    order by e.store_id desc, e.mode desc, e.order_key desc
     limit ${stretch.limit}`
 }
 
@@ -49,17 +50,18 @@ export async function listEventsAfter(
   { mode, after, limit }: { mode: Mode; after: number; limit: number },
 ): Promise<EventRow[]> {
   return db`
-    select order_key, mode, sequence, body
-    from events
-    where store_id = ${filter.storeId} and mode = ${mode}
-      and sequence > ${after} and sequence <= ${after + SCANNED_MAX}
-      ${filter.type === undefined ? db`` : db`and type = ${filter.type}`}
-      ${filter.paymentId === undefined ? db`` : db`and payment_id = ${filter.paymentId}`}
-    order by sequence
+    select e.order_key, n.mode, n.sequence, e.body
+    from event_numbers n
+    join events e using (event_id)
+    where n.store_id = ${filter.storeId} and n.mode = ${mode}
+      and n.sequence > ${after} and n.sequence <= ${after + SCANNED_MAX}
+      ${filter.type === undefined ? db`` : db`and e.type = ${filter.type}`}
+      ${filter.paymentId === undefined ? db`` : db`and e.payment_id = ${filter.paymentId}`}
+    order by n.sequence
     limit ${limit}`
 }
 
-/** Events that one look for those without a sequence passes over: more are a backlog, which nobody waits for. */
+/** Waiting events that one look passes over: more are a backlog, which nobody waits for. */
 const WAITING_SCANNED_MAX = 500
 
 /** Whether a store has events that the relay is about to number. */
@@ -72,7 +74,7 @@ export async function hasUnnumbered(
     select exists (
       select
       from (
-        select store_id, mode from events where sequence is null order by order_key limit ${WAITING_SCANNED_MAX}
+        select store_id, mode from waiting_events order by order_key, event_id limit ${WAITING_SCANNED_MAX}
       ) w
       where store_id = ${storeId} and mode = any (${[...modes]})
     ) as is_there`
@@ -82,8 +84,8 @@ export async function hasUnnumbered(
 /** The last sequence given in a store and mode; 0 when none was. */
 export async function readLastSequence(db: Db, storeId: string, mode: Mode): Promise<number> {
   const [row] = await db<{ sequence: number }[]>`
-    select sequence from events
-    where store_id = ${storeId} and mode = ${mode} and sequence is not null
+    select sequence from event_numbers
+    where store_id = ${storeId} and mode = ${mode}
     order by sequence desc
     limit 1`
   return row?.sequence ?? 0

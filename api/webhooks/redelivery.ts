@@ -15,12 +15,13 @@ export async function readPastEvents(
   const events = await tx<{ eventId: string }[]>`
     select event_id
     from (
-      select event_id, sequence
-      from events
-      where store_id = ${storeId} and mode = ${mode} and sequence is not null
-        and created_at >= ${range.from} and created_at < ${range.to}
-        ${range.types === undefined ? tx`` : tx`and type = any (${[...range.types]})`}
-      order by created_at
+      select event_id, n.sequence
+      from events e
+      join event_numbers n using (event_id)
+      where e.store_id = ${storeId} and e.mode = ${mode}
+        and e.created_at >= ${range.from} and e.created_at < ${range.to}
+        ${range.types === undefined ? tx`` : tx`and e.type = any (${[...range.types]})`}
+      order by e.created_at
       limit ${limit}
     ) found
     order by sequence`

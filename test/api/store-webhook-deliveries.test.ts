@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test'
 import { newId } from '#shared/ids.ts'
 import { assertError, startTestApi, type TestApi } from '../support/api.ts'
 import { type SeededStore, seedStore } from '../support/seed.ts'
-import { type SeedEvent, seedDelivery, seedEvent } from '../support/seller.ts'
+import { numberEvents, type SeedEvent, seedDelivery, seedEvent } from '../support/seller.ts'
 
 const WEBHOOK_URL = 'https://shop.example/hook'
 let api: TestApi
@@ -264,11 +264,19 @@ test('replay 400 invalid_request for more than 5,000 events, and 200 for as many
 }, async () => {
   const seller = await open()
   const { storeId } = seller.store
-  const make = (from: number, to: number) => api.database.db`
-    insert into events (event_id, order_key, store_id, account_id, mode, type, body, created_at, sequence)
-    select ${storeId} || n, lpad(n::text, 10, '0'), ${storeId}, ${seller.account.accountId}, 'test',
-      'payment.confirmed', '{}', timestamptz '2026-01-01' + make_interval(secs => n), n
-    from generate_series(${from}::integer, ${to}::integer) n`
+  const make = async (from: number, to: number) => {
+    const made = await api.database.db<{ eventId: string }[]>`
+      insert into events (event_id, order_key, store_id, account_id, mode, type, body, created_at)
+      select ${storeId} || n, lpad(n::text, 10, '0'), ${storeId}, ${seller.account.accountId}, 'test',
+        'payment.confirmed', '{}', timestamptz '2026-01-01' + make_interval(secs => n)
+      from generate_series(${from}::integer, ${to}::integer) n
+      returning event_id`
+    await numberEvents(
+      api.database.db,
+      made.map(({ eventId }) => eventId),
+      from,
+    )
+  }
   await make(1, 5_000)
   const range = { from: '2026-01-01T00:00:00Z', to: '2026-01-02T00:00:00Z' }
   for (let round = 0; round < 2; round += 1) {

@@ -1,31 +1,30 @@
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import process from 'node:process'
+import { serve } from '#shared/runtime.ts'
 
 /**
  * A seller's server as a process of its own: answers 200 at once, never answers below `/dead`, and tells
- * at `/times` when each event id arrived first (milliseconds since 1970).
+ * at `/times` when each event id arrived first (milliseconds since 1970). As lean as the runtime allows:
+ * it shares the machine with what is measured.
  */
 const times = new Map<string, number>()
+const never = new Promise<Response>(() => undefined)
 
-const server = createServer((request, response) => {
-  if (request.url === '/times') {
-    response.end(JSON.stringify([...times]))
-    return
-  }
-  if (request.url === '/clear') {
-    times.clear()
-    response.end()
-    return
-  }
-  request.on('data', () => undefined)
-  request.on('end', () => {
-    if (request.url?.startsWith('/dead')) return
-    const id = String(request.headers['x-service-delivery'])
+const server = serve({
+  hostname: '127.0.0.1',
+  port: 0,
+  variable: 'PORT',
+  async fetch(request) {
+    const id = request.headers.get('x-service-delivery')
+    if (id === null) return answerAsked(new URL(request.url).pathname)
+    await request.arrayBuffer()
+    if (request.url.includes('/dead')) return never
     if (!times.has(id)) times.set(id, performance.timeOrigin + performance.now())
-    response.end('ok')
-  })
+    return new Response('ok')
+  },
 })
-server.listen(0, '127.0.0.1', () => {
-  process.stdout.write(`${(server.address() as AddressInfo).port}\n`)
-})
+process.stdout.write(`${server.port}\n`)
+
+function answerAsked(path: string): Response {
+  if (path === '/clear') times.clear()
+  return Response.json(path === '/times' ? [...times] : [])
+}

@@ -208,7 +208,7 @@ describe('delivering a webhook', () => {
     await until(
       async () => {
         const rows = await database.db`
-          select sequence from events where store_id = ${shop.storeId} and sequence is not null`
+          select sequence from event_numbers where store_id = ${shop.storeId}`
         return rows.length === 3
       },
       { what: 'sequences' },

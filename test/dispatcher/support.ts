@@ -89,9 +89,9 @@ export async function readDeliveries(db: Db, storeId: string): Promise<DeliveryR
   return db`
     select d.delivery_id, d.event_id, d.status, d.attempt_count, d.next_attempt_at, d.delivered_at
     from deliveries d
-    join events e using (event_id)
+    join event_numbers n using (event_id)
     where d.store_id = ${storeId}
-    order by e.sequence`
+    order by n.sequence`
 }
 
 /** Makes what waits for its next attempt due now. */

@@ -192,7 +192,8 @@ test('listen begins behind a sequence that it is given', { timeout }, async () =
   await cli.ended
   const [first] = laptop.received.slice(before)
   const [row] = await stack.database.db<{ body: string }[]>`
-    select body from events where mode = 'test' and sequence = 1`
+    select e.body from events e join event_numbers n using (event_id)
+    where n.mode = 'test' and n.sequence = 1`
   assert.equal(first?.rawBody.toString(), row?.body)
 })
 

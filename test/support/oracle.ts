@@ -230,7 +230,7 @@ async function judgeSlots(db: Db, payments: Payment[]): Promise<string[]> {
 async function judgeSequences(db: Db): Promise<string[]> {
   const rows = await db<{ storeId: string; mode: string; highest: number; count: number }[]>`
     select store_id, mode, max(sequence) as highest, count(distinct sequence)::int as count
-    from events where sequence is not null group by store_id, mode`
+    from event_numbers group by store_id, mode`
   return rows
     .filter(({ highest, count }) => highest !== count)
     .map(

@@ -73,10 +73,29 @@ export async function seedEvent(db: Db, event: SeedEvent): Promise<string> {
     ...{ id: eventId, type, createdAt: createdAt.toISOString(), apiVersion: API_VERSION, data },
   })
   await db`
-    insert into events (event_id, order_key, store_id, account_id, mode, type, payment_id, body, created_at, sequence)
+    insert into events (event_id, order_key, store_id, account_id, mode, type, payment_id, body, created_at)
     values (${eventId}, ${newOrderKey()}, ${storeId}, ${accountId}, ${mode}, ${type}, ${paymentId}, ${body},
-      ${createdAt}, ${sequence ?? null})`
+      ${createdAt})`
+  if (sequence !== undefined) await numberEvents(db, [eventId], sequence)
   return eventId
+}
+
+/** Numbers waiting events as the relay would, in the order of their keys, from this sequence on. */
+export async function numberEvents(
+  db: Db,
+  eventIds: readonly string[],
+  sequence: number,
+): Promise<void> {
+  await db`
+    with taken as (
+      delete from waiting_events where event_id = any (${[...eventIds]})
+      returning order_key, event_id, store_id, mode
+    )
+    insert into event_numbers (store_id, mode, sequence, event_id)
+    select store_id, mode,
+      ${sequence}::bigint - 1 + row_number() over (partition by store_id, mode order by order_key),
+      event_id
+    from taken`
 }
 
 /** A delivery of an event, as the dispatcher leaves it. */

@@ -308,7 +308,7 @@ async function untilDelivered({ db }: TestDatabase): Promise<void> {
   await until(
     async () => {
       const [row] = await db<{ isDone: boolean }[]>`
-        select not exists (select from events where sequence is null)
+        select not exists (select from waiting_events)
           and not exists (select from deliveries where status = 'PENDING') as is_done`
       return row?.isDone
     },
