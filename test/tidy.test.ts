@@ -133,7 +133,7 @@ for (const [name, home] of HOMES) {
 
 test('only entrances read the environment', () => {
   const entrances =
-    /^((api|indexer|dispatcher)\/main|shared\/migrate-main|api\/ops\/main|shared\/start\/.*)\.ts$/
+    /^((api|indexer|dispatcher)\/main|shared\/migrate-main|api\/ops(\/listen)?\/main|shared\/start\/.*)\.ts$/
   assert.deepEqual(
     offenders(production, /process\.env|from 'node:process'.*\benv\b|Deno\.env/, entrances),
     [],
