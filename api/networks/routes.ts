@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { endpoint } from '../endpoint.ts'
+import { pageSchema } from '../pagination.ts'
 import { ModeWord, oneOf } from '../words.ts'
 import { NETWORK_STATES, readNetworks } from './service.ts'
 
@@ -31,6 +32,7 @@ export const listNetworks = endpoint({
   path: '/v1/networks',
   auth: 'open',
   summary: 'List the networks that can be paid on, per mode, and how far behind each one is',
-  response: Type.Object({ data: Type.Array(NetworkObject) }),
-  handle: async (deps) => ({ data: await readNetworks(deps) }),
+  response: pageSchema(NetworkObject),
+  // A list like the others, of which all is always shown.
+  handle: async (deps) => ({ data: await readNetworks(deps), hasMore: false, nextCursor: null }),
 })

@@ -14,7 +14,9 @@ type Network = { network: string; mode: string; state: string; blocksBehind: num
 async function list(): Promise<Network[]> {
   const answer = await api.call('GET', '/v1/networks')
   assert.equal(answer.status, 200, answer.text)
-  return answer.body.data
+  const { data, ...rest } = answer.body
+  assert.deepEqual(rest, { hasMore: false, nextCursor: null })
+  return data
 }
 
 test('200 lists what runs in live mode and everything in test mode, with its facts', async () => {
