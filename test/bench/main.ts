@@ -16,12 +16,23 @@ import * as checkout from './checkout.ts'
 import * as deliver from './deliver.ts'
 import * as fair from './fair.ts'
 import * as latency from './latency.ts'
+import * as list from './list.ts'
 import * as mixed from './mixed.ts'
 import * as read from './read.ts'
 import * as wake from './wake.ts'
 
 /** `bun run bench [name] [--seconds N]`: measures and prints a table and JSON. Ratios of one run, never timed tests. */
-const BENCHES: readonly Bench[] = [checkout, read, backfill, latency, deliver, wake, fair, mixed]
+const BENCHES: readonly Bench[] = [
+  checkout,
+  read,
+  list,
+  backfill,
+  latency,
+  deliver,
+  wake,
+  fair,
+  mixed,
+]
 
 const CLOSE_TIMEOUT_MS = 1_000
 const SPAWN_TIMEOUT_MS = 20_000
