@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers'
 import { isUnavailable } from '#shared/db.ts'
 
 /** Does one item's work together with what others ask for at the same time. Settles as the item's own work does. */
