@@ -9,6 +9,7 @@ import {
 } from './account/page.ts'
 import { getAsset } from './assets.ts'
 import { buyFromLink, buyFromSession, linkPage, sessionPage } from './buy/page.ts'
+import { embedScript } from './embed/page.ts'
 import { homePage } from './home/page.ts'
 import { cancelFromPage, payPage, simulateFromPage } from './pay/page.ts'
 import { cancelFromRenewPage, renewFromPage, renewPage } from './renew/page.ts'
@@ -32,5 +33,6 @@ export const PAGES: readonly Route[] = [
   resetPasswordPage,
   resetPasswordFromPage,
   resetPasswordAgainFromPage,
+  embedScript,
   getAsset,
 ]
