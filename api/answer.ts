@@ -64,7 +64,7 @@ function toServiceError(error: unknown): ServiceError {
   return new ServiceError('internal_error', { cause: error })
 }
 
-/** The error of a request that was not answered in time: whatever it waits for is not available. */
+/** The error of a request that is not answered in time: whatever it waits for is not available. */
 export function overdue(): ServiceError {
   return new ServiceError('unavailable', {
     retryAfterSeconds: UNAVAILABLE_RETRY_S,

@@ -104,15 +104,15 @@ export function createDeps(ports: ApiPorts): ApiDeps {
   }
 }
 
-function createBatchers({ db, config }: ApiPorts): Pick<ApiDeps, 'checkouts' | 'payments'> {
+function createBatchers({ db, config, nowMs }: ApiPorts): Pick<ApiDeps, 'checkouts' | 'payments'> {
   const rate = { rateLimit: config.rateLimitCheckout, windowSeconds: CHECKOUT_WINDOW_S }
   return {
     checkouts: createBatcher({
-      ...{ sizeMax: CHECKOUTS_MAX, runsMax: CHECKOUT_RUNS_MAX },
+      ...{ sizeMax: CHECKOUTS_MAX, runsMax: CHECKOUT_RUNS_MAX, nowMs },
       run: (requests) => beginCheckouts(db, requests, rate, config),
     }),
     payments: createBatcher({
-      ...{ sizeMax: PAYMENTS_MAX, runsMax: PAYMENT_RUNS_MAX },
+      ...{ sizeMax: PAYMENTS_MAX, runsMax: PAYMENT_RUNS_MAX, nowMs },
       async run(paymentIds) {
         const found = await readShownPayments(db, paymentIds)
         return paymentIds.map((paymentId) => found.get(paymentId))

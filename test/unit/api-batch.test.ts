@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createBatcher } from '../../api/batch.ts'
+import { ServiceError } from '#shared/errors.ts'
+import { createBatcher, WAIT_MAX_MS } from '../../api/batch.ts'
+
+const nowMs = () => 0
 
 /** Runs that end when they are told to. */
 function heldRuns() {
@@ -24,7 +27,7 @@ async function settle(): Promise<void> {
 
 test('what is asked for in one turn of the event loop is one run, answered item by item', async () => {
   const { runs, run } = heldRuns()
-  const ask = createBatcher({ run, sizeMax: 10, runsMax: 1 })
+  const ask = createBatcher({ run, sizeMax: 10, runsMax: 1, nowMs })
   const answers = Promise.all([ask(1), ask(2), ask(3)])
   await settle()
   assert.deepEqual(
@@ -37,7 +40,7 @@ test('what is asked for in one turn of the event loop is one run, answered item 
 
 test('while all runs are under way items wait, and go together in their order when one has ended', async () => {
   const { runs, run } = heldRuns()
-  const ask = createBatcher({ run, sizeMax: 2, runsMax: 2 })
+  const ask = createBatcher({ run, sizeMax: 2, runsMax: 2, nowMs })
   const first = ask(1)
   await settle()
   const second = ask(2)
@@ -63,7 +66,7 @@ test('while all runs are under way items wait, and go together in their order wh
 test('an item at which a run fails fails alone', async () => {
   const asked: (readonly number[])[] = []
   const ask = createBatcher({
-    ...{ sizeMax: 10, runsMax: 1 },
+    ...{ sizeMax: 10, runsMax: 1, nowMs },
     async run(items: readonly number[]) {
       asked.push(items)
       if (items.includes(2)) throw new Error('not this one')
@@ -81,7 +84,7 @@ test('an item at which a run fails fails alone', async () => {
 test('a database that cannot answer is not asked again for each item', async () => {
   let runs = 0
   const ask = createBatcher({
-    ...{ sizeMax: 10, runsMax: 1 },
+    ...{ sizeMax: 10, runsMax: 1, nowMs },
     async run(): Promise<number[]> {
       runs += 1
       throw Object.assign(new Error('gone'), { code: 'CONNECTION_CLOSED' })
@@ -99,11 +102,29 @@ test('a database that cannot answer is not asked again for each item', async () 
 
 test('a run that answers too few items fails its items instead of mixing them up', async () => {
   const ask = createBatcher({
-    ...{ sizeMax: 10, runsMax: 1, run: async () => ['only one'] },
+    ...{ sizeMax: 10, runsMax: 1, nowMs, run: async () => ['only one'] },
   })
   const [one, other] = await Promise.allSettled([ask(1), ask(2)])
   assert.equal(one.status, 'fulfilled', 'alone it has one answer for one item')
   assert.equal(other.status, 'fulfilled')
-  const ofNone = createBatcher({ ...{ sizeMax: 10, runsMax: 1, run: async () => [] } })
+  const ofNone = createBatcher({ ...{ sizeMax: 10, runsMax: 1, nowMs, run: async () => [] } })
   await assert.rejects(ofNone(1), /another number/)
+})
+
+test('what waited too long is refused as unavailable instead of done for nobody', async () => {
+  const { runs, run } = heldRuns()
+  let now = 0
+  const ask = createBatcher({ run, sizeMax: 10, runsMax: 1, nowMs: () => now })
+  const first = ask(1)
+  await settle()
+  const late = ask(2)
+  now = 1
+  const inTime = ask(3)
+  now = WAIT_MAX_MS
+  runs[0]?.end()
+  await assert.rejects(late, (error) => error instanceof ServiceError && error.status === 503)
+  await settle()
+  assert.deepEqual(runs[1]?.items, [3])
+  runs[1]?.end()
+  assert.deepEqual(await Promise.all([first, inTime]), ['did 1', 'did 3'])
 })
