@@ -8,6 +8,7 @@ import { announcePayments } from '#shared/wake.ts'
 import { type CommitDeps, Fenced, findHits, storeHits } from './commit.ts'
 import { lockAudited, swapAudited } from './cursor.ts'
 import type { BlockRef, Observation } from './drivers/driver.ts'
+import { type Difference, groupDifferences, readPlaces, retractDisproved } from './held.ts'
 import {
   type Hit,
   holdTransfers,
@@ -26,15 +27,28 @@ export type AuditRange = {
   /** The position the deployment stands at: from which confirmations are told. */
   position: number
   epoch: number
+  /** Nothing is to be stored when readings differ: that is to be looked into first. */
+  isTrial?: boolean
+  /** In how many transfers the readings differed before it was looked into. */
+  differenceCount?: number
 }
 
 /** What a second reading found that the first had not, and the other way round. */
-export type AuditResult = { foundCount: number; heldCount: number }
+export type AuditResult = {
+  foundCount: number
+  heldCount: number
+  /** Of a trial that stored nothing. */
+  differences?: Difference[]
+}
+
+/** The same of one block; `goneIds` are stored and not found. */
+export type RereadResult = { foundCount: number; heldCount: number; goneIds: string[] }
 
 /**
  * Compares a second reading of blocks at depth with what was stored, and lets what is at depth decide. A transfer
  * found only now is credited; one that is gone is held, with its payment undecided. Moves the mark up to which windows
- * may close. One transaction. Throws {@link Fenced}.
+ * may close. One transaction, of which a trial whose readings differ stores nothing. Throws
+ * {@link Fenced}.
  */
 export async function commitAudit(
   deps: CommitDeps,
@@ -46,19 +60,22 @@ export async function commitAudit(
   const { result, moved } = await withTransaction(deps.db, async (tx) => {
     const stored = await readStoredTransfers(tx, deployment, range.from, range.last.number)
     const { missing, gone, confirmed } = compareReadings(hits, stored)
+    const counts = { foundCount: missing.length, heldCount: gone.length }
+    const differenceCount = missing.length + gone.length
+    if (differenceCount > 0 && range.isTrial) {
+      const places = [...missing.map(placeOf), ...(await readPlaces(tx, gone))]
+      return { result: { ...counts, differences: groupDifferences(places) }, moved: [] }
+    }
     const noticed = await storeHits(deps, tx, missing, range.position)
     await holdTransfers(tx, gone)
     await releaseHeld(tx, confirmed)
     const { number, hash, timeMs } = range.last
     const depth = { depthBlock: number, depthTimeMs: timeMs, position: range.position }
     const settled = await settleAtDepth(deps, tx, depth)
-    const disagreementCount = missing.length + gone.length
+    const disagreementCount = Math.max(differenceCount, range.differenceCount ?? 0)
     const mark = { deployment, epoch: range.epoch, number, hash, timeMs, disagreementCount }
     if (!(await swapAudited(tx, mark))) throw new Fenced()
-    return {
-      result: { foundCount: missing.length, heldCount: gone.length },
-      moved: [...noticed, ...settled],
-    }
+    return { result: counts, moved: [...noticed, ...settled] }
   })
   if (moved.length > 0) await announcePayments(deps.db, moved)
   return result
@@ -66,13 +83,15 @@ export async function commitAudit(
 
 /**
  * Compares one block below the mark with what is stored once more, because some of it is held: what is found counts, what
- * lies in a block that another has replaced is taken back, the rest stays held. Throws {@link Fenced}.
+ * lies in a block that another has replaced is taken back, and so is what is gone and named in `disproved`; the rest stays
+ * held. Throws {@link Fenced}.
  */
 export async function commitReread(
   deps: CommitDeps,
   range: AuditRange,
   observations: readonly Observation[],
-): Promise<AuditResult> {
+  disproved: readonly string[] = [],
+): Promise<RereadResult> {
   const { deployment } = deps.deployment
   const { last, position } = range
   const hits = await findHits(deps, observations)
@@ -82,7 +101,11 @@ export async function commitReread(
     const noticed = await storeHits(deps, tx, missing, position)
     await holdTransfers(tx, gone)
     await releaseHeld(tx, confirmed)
-    const losing = await retractHeld(tx, deployment, last)
+    const goneForGood = gone.filter((id) => disproved.includes(id))
+    const losing = [
+      ...(await retractHeld(tx, deployment, last)),
+      ...(await retractDisproved(tx, goneForGood)),
+    ]
     const locked = await lockPayments(tx, losing)
     const lost = await noticeCredits(tx, locked, losing, position, deps.settings)
     const mark = await lockAudited(tx, deployment, range.epoch)
@@ -90,11 +113,12 @@ export async function commitReread(
     const depthTimeMs = mark.auditedTime.getTime()
     const depth = { depthBlock: mark.auditedNumber, depthTimeMs, position }
     const settled = await settleAtDepth(deps, tx, depth)
-    const heldCount = stored.filter(
-      ({ transferId, blockHash }) => gone.includes(transferId) && blockHash === last.hash,
-    ).length
+    const heldCount = stored.filter(({ transferId, blockHash }) => {
+      const isLeft = gone.includes(transferId) && !goneForGood.includes(transferId)
+      return isLeft && blockHash === last.hash
+    }).length
     return {
-      result: { foundCount: missing.length, heldCount },
+      result: { foundCount: missing.length, heldCount, goneIds: gone },
       moved: [...noticed, ...lost, ...settled],
     }
   })
@@ -116,6 +140,10 @@ export function compareReadings(hits: readonly Hit[], stored: readonly StoredTra
     gone: stored.map((row) => row.transferId).filter((id) => !confirmedIds.has(id)),
     confirmed,
   }
+}
+
+function placeOf({ observation: { blockNumber, to } }: Hit) {
+  return { blockNumber, address: to }
 }
 
 /** Up to where everything is deep enough and was read twice, and where the deployment stands. */

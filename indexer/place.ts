@@ -29,6 +29,8 @@ export type Place = {
   rereadAtMs: number
   /** The last held block that was read again: the next round begins behind it. */
   rereadNumber: number
+  /** How often in a row each held transfer was shown not to be in its block. */
+  disproofs: Map<string, number>
 }
 
 /** Binary search over block heights: 2^48 blocks are enough for any chain. */
@@ -56,7 +58,8 @@ export async function findPlace(deps: FollowDeps, epoch: number): Promise<Place>
   const row = await readCursor(deps.db, deployment)
   const now = deps.nowMs()
   const begin = (cursor: BlockRef, auditedNumber: number): Place => {
-    return { epoch, cursor, auditedNumber, auditedAtMs: 0, rereadAtMs: now, rereadNumber: 0 }
+    const reread = { rereadAtMs: now, rereadNumber: 0, disproofs: new Map<string, number>() }
+    return { epoch, cursor, auditedNumber, auditedAtMs: 0, ...reread }
   }
   if (isStarted(row)) {
     const cursor = { number: row.blockNumber, hash: row.blockHash, parentHash: '', timeMs: 0 }

@@ -1,4 +1,4 @@
-import { commitAudit, commitReread } from './audit.ts'
+import { type AuditRange, type AuditResult, commitAudit, commitReread } from './audit.ts'
 import {
   noteDisagreement,
   readBlockHash,
@@ -6,7 +6,8 @@ import {
   readHeldBlocks,
   readIsAuditWanted,
 } from './cursor.ts'
-import type { AuditReading } from './drivers/driver.ts'
+import type { AuditReading, Observation } from './drivers/driver.ts'
+import { type Difference, readHeldRecipients } from './held.ts'
 import type { FollowDeps, Place } from './place.ts'
 import { goBack } from './reorganise.ts'
 import { RpcError } from './rpc-error.ts'
@@ -22,6 +23,14 @@ const AUDIT_MS_MAX = 5_000
 /** Held blocks are read again this often, in milliseconds, and this many at a time. */
 const REREAD_EVERY_MS = 15_000
 const REREAD_BLOCKS_MAX = 10
+/** Blocks of one second reading that are looked into: some calls to each provider for each. */
+const PROVED_BLOCKS_MAX = 64
+/** Times in a row that balances have to show that a held transfer is not there before it is taken back. */
+const DISPROOFS_MIN = 2
+/** What is said of held transfers. */
+const WAITING = 'balances say that they never were; they are taken back when they say so again'
+const UNDECIDED =
+  'providers differ and balances cannot tell. Compare with a block explorer and use `ops transfer held`'
 
 /** Reads blocks at depth again, when something waits for it or it is time. `isThrifty`: with few calls, nobody waits. */
 export async function audit(deps: FollowDeps, place: Place, isThrifty: boolean): Promise<void> {
@@ -71,15 +80,46 @@ async function auditRange(
   }
   const position = place.cursor.number
   const range = { from, last, position, epoch: place.epoch }
-  const { foundCount, heldCount } = await commitAudit(deps, range, reading.transfers)
+  const first = await commitAudit(deps, { ...range, isTrial: true }, reading.transfers)
+  if (first.differences) await settleDifferences(deps, range, reading, first)
   place.auditedNumber = number
-  if (foundCount + heldCount > 0) {
-    log.error('two readings of the same blocks differ', {
-      ...{ from, to: number, foundCount, heldCount },
-      method: reading.method,
-    })
-  }
   return true
+}
+
+/** Two readings differ: what can be proved is stored as proved, of the rest what is found only now counts and what is gone is held. */
+async function settleDifferences(
+  deps: FollowDeps,
+  range: AuditRange,
+  { transfers, method }: AuditReading,
+  { foundCount, heldCount, differences = [] }: AuditResult,
+): Promise<void> {
+  const { from, last } = range
+  const facts = { from, to: last.number, method, foundCount, heldCount }
+  deps.log.error('two readings of the same blocks differ', facts)
+  const proved = await prove(deps, transfers, differences)
+  const differenceCount = foundCount + heldCount
+  const after = await commitAudit(deps, { ...range, differenceCount }, proved)
+  deps.log.warn('what two readings differed about was decided', {
+    ...{ from, to: last.number, foundCount: after.foundCount, heldCount: after.heldCount },
+  })
+}
+
+/** A reading with the blocks that differ put right as far as that can be proved. */
+async function prove(
+  { driver, log }: FollowDeps,
+  transfers: readonly Observation[],
+  differences: readonly Difference[],
+): Promise<Observation[]> {
+  let known = [...transfers]
+  for (const { blockNumber, recipients } of differences.slice(0, PROVED_BLOCKS_MAX)) {
+    const proof = await driver.proveBlock?.(blockNumber, recipients)
+    if (!proof) continue
+    log.warn('balances tell which reading is right', { block: blockNumber, method: proof.method })
+    const isConcerned = (one: Observation) => recipients.includes(one.to)
+    known = known.filter((one) => one.blockNumber !== blockNumber || !isConcerned(one))
+    known.push(...proof.transfers.filter(isConcerned))
+  }
+  return known.sort((a, b) => a.blockNumber - b.blockNumber || a.index - b.index)
 }
 
 /** A second reading; undefined when what a node answers contradicts itself: then nothing below counts as read twice. */
@@ -102,22 +142,44 @@ async function readTwice(
   }
 }
 
-/** Reads blocks with held transfers again, a few at a time: what a reading confirms counts, what left the chain is taken back. */
+/**
+ * Reads blocks with held transfers again, a few at a time: what a reading confirms counts, what left the chain is taken back, and
+ * so is what was shown again and again never to have been there.
+ */
 async function rereadHeld(deps: FollowDeps, place: Place): Promise<void> {
   if (deps.nowMs() - place.rereadAtMs < REREAD_EVERY_MS) return
   place.rereadAtMs = deps.nowMs()
-  const { driver, deployment, log } = deps
-  const name = deployment.deployment
+  const name = deps.deployment.deployment
   const held = await readHeldBlocks(deps.db, name, place.rereadNumber, REREAD_BLOCKS_MAX)
   for (const number of held) {
-    if (number > place.auditedNumber) continue
-    const last = await driver.block(number)
-    const reading = await driver.auditTransfers(number, number)
-    if (!last || reading.lastHash !== last.hash) continue
-    const range = { from: number, last, position: place.cursor.number, epoch: place.epoch }
-    const { heldCount } = await commitReread(deps, range, reading.transfers)
-    const message = heldCount === 0 ? 'held transfers were decided' : 'transfers stay held'
-    log.warn(message, { block: number, heldCount, method: reading.method })
+    if (number <= place.auditedNumber) await rereadBlock(deps, place, number)
   }
+  if (held.length === 0 && place.rereadNumber === 0) place.disproofs.clear()
   place.rereadNumber = held.length < REREAD_BLOCKS_MAX ? 0 : (held.at(-1) ?? 0)
+}
+
+async function rereadBlock(deps: FollowDeps, place: Place, number: number): Promise<void> {
+  const { driver, deployment, log } = deps
+  const recipients = await readHeldRecipients(deps.db, deployment.deployment, number)
+  const last = await driver.block(number)
+  const proof = await driver.proveBlock?.(number, recipients)
+  const isProved = proof !== undefined && proof.blockHash === last?.hash
+  const reading = isProved ? proof : await driver.auditTransfers(number, number)
+  const hash = 'blockHash' in reading ? reading.blockHash : reading.lastHash
+  if (!last || hash !== last.hash) return
+  const { disproofs } = place
+  const disproved = [...disproofs]
+    .filter(([, count]) => count >= DISPROOFS_MIN - 1)
+    .map(([id]) => id)
+  const range = { from: number, last, position: place.cursor.number, epoch: place.epoch }
+  const { heldCount, goneIds } = await commitReread(
+    deps,
+    range,
+    reading.transfers,
+    isProved ? disproved : [],
+  )
+  for (const id of goneIds) disproofs.set(id, isProved ? (disproofs.get(id) ?? 0) + 1 : 0)
+  const facts = { block: number, heldCount, method: reading.method }
+  if (heldCount === 0) log.warn('held transfers were decided', facts)
+  else log.error(`transfers stay held: ${isProved ? WAITING : UNDECIDED}`, facts)
 }

@@ -55,6 +55,9 @@ export type AuditOptions = {
   recipients?(): Promise<readonly string[] | undefined>
 }
 
+/** What happened in a block to those concerned, beyond what a single reading says, and which reading said so. */
+export type Proof = { transfers: Observation[]; blockHash: string; method: string }
+
 export type WakeReason = 'head' | 'transfer' | 'connected'
 export type WakeHandle = {
   /**
@@ -119,6 +122,11 @@ export type Driver = {
   rangeWithTransfers(from: number, to: number): Promise<RangeWithTransfers>
   /** Reads an inclusive range, or its beginning, a second time, by another provider or by another method. */
   auditTransfers(from: number, to: number, options?: AuditOptions): Promise<AuditReading>
+  /**
+   * Decides between readings of a block that differ about transfers to `recipients`, by what does not come from either.
+   * Undefined, or absent: it cannot be decided.
+   */
+  proveBlock?(number: number, recipients: readonly string[]): Promise<Proof | undefined>
   /** The doorbell: rings on heads, on transfers to watched recipients, and once after each (re)connect. */
   wake(onWake: (reason: WakeReason) => void): WakeHandle
   health(): DriverHealth

@@ -3,7 +3,7 @@ import { RpcError } from '../rpc-error.ts'
 import type { AuditOptions, AuditReading, Observation } from './driver.ts'
 import { findUnexplained } from './evm-balances.ts'
 import { type Reader, readBlock, readBlockTransfers, readRange, retrying } from './evm-read.ts'
-import { createReceipts, type Receipts } from './evm-receipts.ts'
+import type { Receipts } from './evm-receipts.ts'
 import { inconsistent } from './evm-shapes.ts'
 import { createSpan, type Span } from './evm-span.ts'
 
@@ -44,9 +44,12 @@ export function createReaders(): Readers {
  * else by logs that the balances of everybody who waits have to bear out, else by receipts, the beginning of a range at a
  * time. Logs alone, where the first reading went by hash or while nobody waits, are the last resort.
  */
-export function createAuditor(reader: Reader, readers: Readers, log: Log): Auditor {
+export function createAuditor(
+  { reader, receipts, log }: Omit<Parts, 'span'>,
+  readers: Readers,
+): Auditor {
   const { rpc } = reader
-  const parts: Parts = { reader, span: createSpan(), receipts: createReceipts(reader), log }
+  const parts: Parts = { reader, span: createSpan(), receipts, log }
   let isTold = false
   return async (from, to, options = {}) => {
     const { isThrifty = false } = options

@@ -45,9 +45,7 @@ export async function findUnexplained(
   transfers: readonly Observation[],
   options: ReadOptions,
 ): Promise<number[]> {
-  const holdings = [...reader.contracts.keys()].flatMap((contract) =>
-    holders.map((holder) => ({ contract, holder: holder.toLowerCase() })),
-  )
+  const holdings = toHoldings(reader, holders)
   if (holdings.length === 0) return []
   const flows = toFlows(holdings, transfers)
   let sheetCount = 0
@@ -78,6 +76,32 @@ export async function findUnexplained(
     unexplained.push(...(await search(low, high, atLow, atHigh)))
   }
   return unexplained
+}
+
+/**
+ * Reads how the balances of `holders` changed in one block, and answers a judge of readings of it: whether they are what changed
+ * them. Throws `RpcError` when the node has forgotten the state.
+ */
+export async function readChanges(
+  reader: Reader,
+  number: number,
+  holders: readonly string[],
+  options: ReadOptions,
+): Promise<(transfers: readonly Observation[]) => boolean> {
+  const holdings = toHoldings(reader, holders)
+  const [before = [], after = []] = await readBalances(
+    reader,
+    holdings,
+    [number - 1, number],
+    options,
+  )
+  return (transfers) => isExplained(toFlows(holdings, transfers), number - 1, number, before, after)
+}
+
+function toHoldings({ contracts }: Reader, holders: readonly string[]): Holding[] {
+  return [...contracts.keys()].flatMap((contract) =>
+    holders.map((holder) => ({ contract, holder: holder.toLowerCase() })),
+  )
 }
 
 /** Both ends, and heights in between. */

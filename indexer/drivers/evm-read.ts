@@ -67,9 +67,10 @@ export async function readBlock(
 export async function readBlockTransfers(
   { rpc, contracts, filter }: Reader,
   block: BlockRef,
+  options?: ReadOptions,
 ): Promise<By<BlockWithTransfers>> {
   const query = { method: 'eth_getLogs', params: [{ ...filter, blockHash: block.hash }] }
-  const { answers, provider } = await rpc.batch([query])
+  const { answers, provider } = await rpc.batch([query], options)
   const host = rpc.hostOf(provider)
   const judge = () => {
     const found = readTransfers(unwrap(answers[0], host), contracts, host)
@@ -202,14 +203,13 @@ export async function withTimes(
     }
     judged(rpc, provider, judge, { mayRefuse: false })
   }
-  return logs.map((one) => {
+  const toTimed = (one: TransferLog) => {
     const block = blocks.get(one.blockNumber)
     if (!block) return toObservation(one, one.blockTimeMs ?? 0)
-    if (block.hash !== one.blockHash) {
-      throw inconsistent('a block that was replaced meanwhile', rpc.hostOf(provider))
-    }
-    return toObservation(one, block.timeMs)
-  })
+    if (block.hash === one.blockHash) return toObservation(one, block.timeMs)
+    throw inconsistent('a block that was replaced meanwhile', rpc.hostOf(provider))
+  }
+  return judged(rpc, provider, () => logs.map(toTimed), { mayRefuse: false })
 }
 
 export function headerCall(at: number | 'latest'): RpcCall {

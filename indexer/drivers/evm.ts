@@ -3,6 +3,7 @@ import { RpcError } from '../rpc-error.ts'
 import type { BlockRef, BlockWithTransfers, Driver, DriverDeps } from './driver.ts'
 import { createAuditor, createReaders } from './evm-audit.ts'
 import { checkDecimals, checkProviders, noteClock, verifyChainId } from './evm-check.ts'
+import { proveBlock } from './evm-proof.ts'
 import { createRangeReader } from './evm-range.ts'
 import {
   createReader,
@@ -12,6 +13,7 @@ import {
   readBlockTransfers,
   retrying,
 } from './evm-read.ts'
+import { createReceipts } from './evm-receipts.ts'
 import { type Bell, openBell, PING_CALL } from './evm-wake.ts'
 
 /** Times a block is read, header and logs: it may leave the chain in between, or a provider fail to know it. */
@@ -37,7 +39,8 @@ export function createEvmDriver(deps: DriverDeps): Driver {
   const reader = createReader(rpc, deployment)
   const readers = createReaders()
   const newest = createNewest(deps, reader)
-  const audit = createAuditor(reader, readers, log)
+  const receipts = createReceipts(reader)
+  const audit = createAuditor({ reader, receipts, log }, readers)
   let bell: Bell | undefined
 
   return {
@@ -57,6 +60,7 @@ export function createEvmDriver(deps: DriverDeps): Driver {
     },
     rangeWithTransfers: createRangeReader(reader, readers, () => newest.number),
     auditTransfers: audit,
+    proveBlock: (number, recipients) => proveBlock({ reader, receipts, log }, number, recipients),
     wake(onWake) {
       bell?.stop()
       bell = openBell(deps, newest.note, onWake)

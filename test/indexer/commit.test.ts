@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { cancelPayment } from '#shared/payments/service.ts'
-import { commitReread } from '../../indexer/audit.ts'
+import { commitAudit, commitReread } from '../../indexer/audit.ts'
 import { commitBlock, Fenced, findHits } from '../../indexer/commit.ts'
 import { readCursor } from '../../indexer/cursor.ts'
 import {
@@ -138,7 +138,8 @@ test('what is held counts when a later reading finds it, and is taken back when 
   await audit([])
   const range = { from: block.number, last: block, position: story.tip.number, epoch: story.epoch }
   const reading = observations.slice(0, 1)
-  assert.deepEqual(await commitReread(story.deps, range, reading), { foundCount: 0, heldCount: 0 })
+  const { foundCount, heldCount } = await commitReread(story.deps, range, reading)
+  assert.deepEqual({ foundCount, heldCount }, { foundCount: 0, heldCount: 0 })
   assert.equal(await statusOf(found.paymentId), 'CONFIRMED')
   assert.equal(await statusOf(left.paymentId), 'PENDING')
   const row = await readCursor(db, NAME)
@@ -147,4 +148,37 @@ test('what is held counts when a later reading finds it, and is taken back when 
     commitReread(story.deps, { ...range, epoch: story.epoch - 1 }, reading),
     Fenced,
   )
+})
+
+test('what is held is taken back when it was shown not to be in its block, and only then', async () => {
+  const { db } = story.database
+  const { paymentId, due } = await claim(2_100)
+  await extend((block) => [seen(block, due)])
+  const block = story.tip
+  await audit([])
+  await extend()
+  await audit([])
+  const range = { from: block.number, last: block, position: story.tip.number, epoch: story.epoch }
+  const first = await commitReread(story.deps, range, [])
+  assert.equal(first.heldCount, 1)
+  assert.equal(await statusOf(paymentId), 'DETECTED', 'a reading that does not find it is no proof')
+  const second = await commitReread(story.deps, range, [], first.goneIds)
+  assert.equal(second.heldCount, 0)
+  assert.equal(await statusOf(paymentId), 'PENDING')
+  const [row] = await db`select state, is_held from transfers where block_number = ${block.number}`
+  assert.deepEqual({ ...row }, { state: 'RETRACTED', isHeld: false })
+})
+
+test('a trial second reading that differs stores nothing, and says where and about whom', async () => {
+  const { due } = await claim(2_300)
+  const missed = [seen(story.tip, due)]
+  const range = { from: story.tip.number, last: story.tip, position: story.tip.number }
+  const trial = { ...range, epoch: story.epoch, isTrial: true }
+  const result = await commitAudit(story.deps, trial, missed)
+  assert.deepEqual(result.differences, [
+    { blockNumber: story.tip.number, recipients: [missed[0]?.to] },
+  ])
+  const stored = await story.database.db`
+    select 1 from transfers where tx_hash = ${missed[0]?.txHash ?? ''}`
+  assert.equal(stored.length, 0)
 })

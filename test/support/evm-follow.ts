@@ -29,6 +29,8 @@ export type EvmFollowing = {
   untilStatus(paymentId: string, status: string, timeoutMs?: number): Promise<void>
   /** Where the cursor stands. */
   position(): Promise<number>
+  /** Transfers that do not count because readings differ about them. */
+  heldCount(): Promise<number>
   /** Lets the oracle compare the database with the chain; nothing may be on its way. */
   judge(): Promise<void>
   close(): Promise<void>
@@ -97,6 +99,10 @@ export async function createEvmFollowing(options: EvmFollowingOptions): Promise<
       const [row] = await db<{ blockNumber: number | null }[]>`
         select block_number from deployments where deployment = ${NAME}`
       return row?.blockNumber ?? 0
+    },
+    async heldCount() {
+      const rows = await db`select 1 from transfers where is_held`
+      return rows.length
     },
     async judge() {
       const contracts = Object.values(deployment.tokens).map(({ contract }) => contract)

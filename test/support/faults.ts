@@ -11,6 +11,8 @@ export type Fault = {
   heal?: (node: LyingRpc) => void
   /** One provider alone can be lived with although the fault lasts. */
   isBearable?: boolean
+  /** It ends with two providers, too: neither of them can be told to be right. */
+  isTie?: boolean
 }
 
 const ofOthers = (address: string) => (logs: RpcLog[]) => {
@@ -18,12 +20,20 @@ const ofOthers = (address: string) => (logs: RpcLog[]) => {
   return logs.filter((log) => !JSON.stringify(log['topics']).toLowerCase().includes(word))
 }
 
+type Receipt = { logs: RpcLog[] }
+const receipts = (change: (logs: RpcLog[]) => RpcLog[]): Lies => ({
+  results: {
+    eth_getBlockReceipts: (result) =>
+      (result as Receipt[]).map((one) => ({ ...one, logs: change(one.logs) })),
+  },
+})
+
 const logLies: Fault[] = Object.entries(LOG_LIES)
   .filter(([name]) => name !== 'partial')
   .map(([name, logs]) => ({
     name: `logs: ${name}`,
     lies: () => ({ logs: logs as (logs: RpcLog[]) => unknown }),
-    isBearable: ['empty', 'duplicated', 'reordered', 'withoutTime'].includes(name),
+    isBearable: !['removed', 'wrongHash', 'malformed', 'notAList'].includes(name),
   }))
 
 /** Every lie and every fault of a socket that nodes were seen to have. */
@@ -35,6 +45,11 @@ export const FAULTS: readonly Fault[] = [
     lies: ({ address }) => ({ logs: ofOthers(address) }),
     isBearable: true,
   },
+  { name: 'receipts: without logs', lies: () => receipts(() => []), isBearable: true },
+  { name: 'receipts: invented', lies: () => receipts(LOG_LIES.invented), isBearable: true },
+  { name: 'pruned history', lies: ({ head }) => ({ historyFrom: head }) },
+  { name: 'no old states', lies: ({ head }) => ({ statesFrom: head }), isBearable: true },
+  { name: 'another branch', lies: ({ head }) => ({ forkFrom: head - 1 }), isTie: true },
   { name: 'lagging', lies: ({ head }) => ({ headMax: head }) },
   { name: '429', lies: () => ({ status: { status: 429, retryAfterSeconds: 1 } }) },
   { name: '500', lies: () => ({ status: { status: 500 } }) },

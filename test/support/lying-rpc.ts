@@ -16,6 +16,12 @@ export type Lies = {
   delayMs?: number
   /** Methods answered with -32601. */
   missingMethods?: readonly string[]
+  /** Has forgotten logs and receipts of blocks below this one (EIP-4444), headers not. */
+  historyFrom?: number
+  /** Has forgotten the states of blocks below this one, as a node that is no archive. */
+  statesFrom?: number
+  /** Follows another branch from this block on: other hashes, and none of the transactions. */
+  forkFrom?: number
   /** Results of methods, made of the true one. */
   results?: Record<string, (result: unknown, params: readonly unknown[]) => unknown>
   /** JSON-RPC errors instead of results. */
@@ -68,9 +74,19 @@ export const LOG_LIES = {
   wrongHash: (logs: RpcLog[]) => logs.map((log) => ({ ...log, blockHash: `0x${'ab'.repeat(32)}` })),
   /** Nodes before go-ethereum 1.16. */
   withoutTime: (logs: RpcLog[]) => logs.map(({ blockTimestamp, ...log }) => log),
+  wrongTime: (logs: RpcLog[]) => logs.map((log) => ({ ...log, blockTimestamp: '0x1' })),
+  /** A node that cuts long lists without a word. */
+  truncated: (logs: RpcLog[]) => logs.slice(0, 1),
+  /** Each log once more, in a place of its own. */
+  invented: (logs: RpcLog[]) => logs.flatMap((log) => [log, invent(log)]),
   malformed: (logs: RpcLog[]) => logs.map((log) => ({ ...log, logIndex: 'seven' })),
   notAList: () => ({ logs: 'none' }),
 } as const satisfies Record<string, (logs: RpcLog[]) => unknown>
+
+/** A log like this one that is in no block. */
+export function invent<T extends { logIndex: string }>(log: T): T {
+  return { ...log, logIndex: toHex(Number(log.logIndex) + 4_096) }
+}
 
 /** A node in front of a true one, over HTTP and websocket, that lies as it is told. */
 export async function startLyingRpc(truth: { httpUrl: string; wsUrl: string }): Promise<LyingRpc> {
@@ -181,6 +197,10 @@ function toStatus({ status, retryAfterSeconds, body = '' }: NonNullable<Lies['st
 }
 
 async function answer(httpUrl: string, message: Message, lies: Lies): Promise<Answer> {
+  if (lies.forkFrom !== undefined) {
+    const { forkFrom, ...others } = lies
+    return onFork(forkFrom, message, (one) => answer(httpUrl, one, others))
+  }
   const { id, method, params = [] } = message
   const error = refusal(method, params, lies)
   if (error) return { id, error }
@@ -228,6 +248,8 @@ function refusal(method: string, params: readonly unknown[], lies: Lies) {
   if (lies.missingMethods?.includes(method)) {
     return { code: -32_601, message: `the method ${method} does not exist/is not available` }
   }
+  const pruned = forgotten(method, params, lies)
+  if (pruned) return pruned
   const limit = lies.rangeBlocksMax
   const { fromBlock, toBlock } = (params[0] ?? {}) as { fromBlock?: string; toBlock?: string }
   if (limit && method === 'eth_getLogs' && fromBlock && toBlock) {
@@ -251,3 +273,59 @@ function behind(
   }
   return params
 }
+
+/** How nodes refuse what they have pruned (go-ethereum's words). */
+function forgotten(method: string, params: readonly unknown[], { historyFrom, statesFrom }: Lies) {
+  const isBefore = (at: unknown, from: number | undefined) =>
+    from !== undefined && typeof at === 'string' && /^0x/.test(at) && Number(at) < from
+  const { fromBlock } = (params[0] ?? {}) as { fromBlock?: string }
+  const asked = method === 'eth_getLogs' ? fromBlock : params[0]
+  const isHistory = method === 'eth_getLogs' || method === 'eth_getBlockReceipts'
+  if (isHistory && isBefore(asked, historyFrom)) {
+    return { code: 4_444, message: 'pruned history unavailable' }
+  }
+  if (method === 'eth_call' && isBefore(params[1], statesFrom)) {
+    return { code: -32_000, message: 'missing trie node: state is not available' }
+  }
+  return undefined
+}
+
+type Header = { number: string; hash: string; parentHash: string }
+
+/** Answers as a node on a branch of its own would: the true blocks' numbers and times, other hashes, no transactions. */
+async function onFork(
+  from: number,
+  message: Message,
+  ask: (message: Message) => Promise<Answer>,
+): Promise<Answer> {
+  const { id, method, params = [] } = message
+  const [first] = params as [{ blockHash?: string; toBlock?: string } | undefined]
+  if (method === 'eth_getLogs' && first?.blockHash) {
+    if (first.blockHash.startsWith(FORK_MARK)) return { id, result: [] }
+    const header = await ask({ id, method: 'eth_getBlockByHash', params: [first.blockHash, false] })
+    if (Number((header.result as Header | null)?.number) >= from) {
+      return { id, error: { code: -32_000, message: 'unknown block' } }
+    }
+  }
+  const told = await ask(message)
+  const { result } = told
+  if (method === 'eth_getLogs' && Array.isArray(result)) {
+    return { ...told, result: result.filter((log) => Number(log.blockNumber) < from) }
+  }
+  if (method === 'eth_getBlockReceipts' && Number(first) >= from) return { ...told, result: [] }
+  if (method !== 'eth_getBlockByNumber' || !result) return told
+  const { hash, parentHash, ...header } = result as Header
+  const number = Number(header.number)
+  const forked = (value: string) => FORK_MARK + value.slice(FORK_MARK.length)
+  return {
+    ...told,
+    result: {
+      ...header,
+      hash: number >= from ? forked(hash) : hash,
+      parentHash: number > from ? forked(parentHash) : parentHash,
+    },
+  }
+}
+
+/** How the hashes of a branch of one's own begin. */
+const FORK_MARK = '0xf0f0f0f0f0f0'
