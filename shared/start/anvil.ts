@@ -135,7 +135,7 @@ async function startOnPort(
   for (let attempt = 1; ; attempt += 1) {
     const port = options.port ?? (await freePort())
     if (options.port !== undefined) await untilFree(port)
-    const started = spawnAnvil(binary, port, stateFile && (await hasState(stateFile)), options)
+    const started = spawnAnvil(binary, port, stateFile && (await readyState(stateFile)), options)
     if (await becomesReady(started, port)) return { started, port }
     const isPortTaken = started.output().includes('in use')
     if (isPortTaken && options.port === undefined && attempt < START_ATTEMPTS_MAX) continue
@@ -144,13 +144,29 @@ async function startOnPort(
   }
 }
 
-/** The file's name when it holds a chain. */
-async function hasState(stateFile: string): Promise<string | undefined> {
-  const isThere = await readFile(stateFile).then(
-    (bytes) => bytes.length > 0,
-    () => false,
-  )
-  return isThere ? stateFile : undefined
+/** The file's name when it holds a chain, made fit to be resumed from. */
+async function readyState(stateFile: string): Promise<string | undefined> {
+  const text = await readFile(stateFile, 'utf8').catch(() => '')
+  if (text === '') return undefined
+  const firstCount = text.split('"number":"0x0"').length - 1
+  if (firstCount > 1) await writeWhole(stateFile, dropOtherGeneses(text))
+  return stateFile
+}
+
+type KeptBlock = { header: { number: string; timestamp: string } }
+
+/**
+ * A node that resumes a chain makes a first block of its own before, and writes it with the others; the next one takes
+ * any of them, and to whoever follows it is another chain. The oldest is the chain's own.
+ */
+function dropOtherGeneses(text: string): string {
+  const state = JSON.parse(text) as { blocks: KeptBlock[] }
+  const isFirst = ({ header }: KeptBlock) => Number(header.number) === 0
+  const [own] = state.blocks
+    .filter(isFirst)
+    .sort((one, other) => Number(one.header.timestamp) - Number(other.header.timestamp))
+  const blocks = state.blocks.filter((block) => block === own || !isFirst(block))
+  return JSON.stringify({ ...state, blocks })
 }
 
 function spawnAnvil(
@@ -282,8 +298,12 @@ function keepSaving(httpUrl: string, stateFile: string, log: Log): Saver {
 async function saveState(httpUrl: string, stateFile: string, timeoutMs: number): Promise<void> {
   const hex = await call(httpUrl, 'anvil_dumpState', { timeoutMs })
   const json = await promisify(gunzip)(Buffer.from(hex.slice(2), 'hex'))
+  await writeWhole(stateFile, json)
+}
+
+async function writeWhole(stateFile: string, content: Uint8Array | string): Promise<void> {
   const partial = `${stateFile}.new`
-  await writeFile(partial, json)
+  await writeFile(partial, content)
   await rename(partial, stateFile)
 }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import process from 'node:process'
@@ -70,6 +70,33 @@ test('a stopped chain resumes at its last block, with its logs, and leaves no pr
     await use(second)
   } finally {
     await second.stop()
+  }
+})
+
+test('a chain that was resumed again and again still begins with its own first block', {
+  timeout,
+}, async () => {
+  const stateDirectory = join(base, 'resumed')
+  const stateFile = join(stateDirectory, 'anvil-state.json')
+  const first = await startAnvil({ stateDirectory, log })
+  await use(first)
+  const genesis = await blockAt(first, '0x0')
+  await first.stop()
+  const second = await startAnvil({ stateDirectory, log })
+  await use(second)
+  await second.stop()
+  // Each resumption leaves a first block of its own in what the node writes; which of them it takes is its whim.
+  const state = JSON.parse(await readFile(stateFile, 'utf8'))
+  const isFirst = ({ header }: { header: { number: string } }) => Number(header.number) === 0
+  const [own] = state.blocks.filter(isFirst)
+  const later = { ...own.header, timestamp: `0x${(Number(genesis?.timestamp) + 7).toString(16)}` }
+  state.blocks.push({ ...own, header: later })
+  await writeFile(stateFile, JSON.stringify(state))
+  const third = await startAnvil({ stateDirectory, log })
+  try {
+    assert.deepEqual(await blockAt(third, '0x0'), genesis)
+  } finally {
+    await third.stop()
   }
 })
 
