@@ -1,3 +1,4 @@
+import { inParts } from '#shared/db/parts.ts'
 import { type Db, type Tx, withTransaction } from '#shared/db.ts'
 import { newId } from '#shared/ids.ts'
 import type { Log } from '#shared/log.ts'
@@ -11,11 +12,12 @@ import type { LockedPayment } from '#shared/payments/row.ts'
 import { announcePayments } from '#shared/wake.ts'
 import { lowerAudited, swapCursor } from './cursor.ts'
 import type { BlockRef, Observation } from './drivers/driver.ts'
-import { type Candidate, type Decision, matchTransfer } from './match.ts'
+import { type Decision, matchTransfer } from './match.ts'
 import {
   type Hit,
   insertTransfers,
   lowerPositions,
+  type NewTransfer,
   readCandidates,
   readClaimedAbove,
   readKnownAddresses,
@@ -123,12 +125,9 @@ export async function storeHits(
     decision: settleLate(decisions[index] as Decision, locked),
   }))
   const remined = await moveRemined(tx, deps.deployment.deployment, transfers)
-  const inserted = new Set<string>()
   const fresh = transfers.filter(({ transferId }) => !remined.has(transferId))
-  for (let start = 0; start < fresh.length; start += INSERT_MAX) {
-    const part = await insertTransfers(tx, deps.deployment, fresh.slice(start, start + INSERT_MAX))
-    for (const transferId of part) inserted.add(transferId)
-  }
+  const insert = (part: readonly NewTransfer[]) => insertTransfers(tx, deps.deployment, part)
+  const inserted = new Set((await inParts(fresh, INSERT_MAX, insert)).flat())
   const stored = fresh.filter(({ transferId }) => inserted.has(transferId))
   const unmatched = stored.filter(({ decision }) => decision.state === 'UNMATCHED')
   await requestUnmatchedMail(
@@ -150,11 +149,8 @@ export async function storeHits(
 
 async function decide(deps: CommitDeps, tx: Tx, hits: readonly Hit[]): Promise<Decision[]> {
   const { deployment, clockToleranceMs } = deps.deployment
-  const candidates: Candidate[][] = []
-  for (let start = 0; start < hits.length; start += MATCH_MAX) {
-    const part = hits.slice(start, start + MATCH_MAX)
-    candidates.push(...(await readCandidates(tx, deployment, part, clockToleranceMs)))
-  }
+  const read = (part: readonly Hit[]) => readCandidates(tx, deployment, part, clockToleranceMs)
+  const candidates = (await inParts(hits, MATCH_MAX, read)).flat()
   const terms = { clockToleranceMs, quarantineMs: deps.settings.quarantineHours * HOUR_MS }
   return hits.map(({ observation, token }, index) =>
     matchTransfer(

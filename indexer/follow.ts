@@ -6,10 +6,11 @@ import {
   writeHead,
   writeRate,
 } from './cursor.ts'
-import type { BlockRef, Observation, WakeHandle } from './drivers/driver.ts'
+import type { BlockRef, RangeWithTransfers, WakeHandle } from './drivers/driver.ts'
 import { createPace } from './pace.ts'
 import { checkGenesis, type FollowDeps, findPlace, type Place } from './place.ts'
 import { createProgress, type Progress } from './progress.ts'
+import type { Hit } from './queries.ts'
 import { goBack } from './reorganise.ts'
 import { audit } from './reread.ts'
 import { rescan, takeRequests } from './rescan.ts'
@@ -54,7 +55,12 @@ type Leader = FollowDeps & {
   hasRate: boolean
   /** When a catch-up last read blocks a second time, or began, by the process's clock. */
   auditedBehindAtMs: number
+  /** The range behind the one being committed. */
+  prepared?: { from: number; work: Promise<Prepared | undefined> } | undefined
 }
+
+/** A range that was read, and which of its transfers are sellers'. */
+type Prepared = { range: RangeWithTransfers; hits: Hit[] }
 
 /**
  * Follows a deployment as its leader until `isStopped` or until somebody else leads (`Fenced`). Start-up, gap and
@@ -233,32 +239,56 @@ async function stepBlock({ place, ...deps }: Leader): Promise<boolean> {
   const reading = await deps.driver.blockWithTransfers(place.cursor.number + 1)
   if (!reading) return false
   if (reading.block.parentHash !== place.cursor.hash) return goBack(deps, place)
-  await advance(deps, place, reading.block, reading.transfers)
+  await advance(deps, place, reading.block, await findHits(deps, reading.transfers))
   return true
 }
 
-async function stepRange({ place, ...deps }: Leader, upTo: number): Promise<boolean> {
-  const { driver } = deps
-  const from = place.cursor.number + 1
-  const to = Math.min(upTo, from + RANGE_BLOCKS_MAX - 1)
-  const { last, transfers, parentHash } = await driver.rangeWithTransfers(from, to)
+async function stepRange(leader: Leader, upTo: number): Promise<boolean> {
+  const { place, driver } = leader
+  const { range, hits } = await takeRange(leader, upTo)
+  const { last, parentHash } = range
   if (parentHash === undefined) {
     // The reading does not say which block it follows: so the cursor's block has to be the chain's, after it.
     const current = await driver.block(place.cursor.number)
     if (!current) return false
-    if (current.hash !== place.cursor.hash) return goBack(deps, place)
-  } else if (parentHash !== place.cursor.hash) return goBack(deps, place)
-  await advance(deps, place, last, transfers)
+    if (current.hash !== place.cursor.hash) return goBack(leader, place)
+  } else if (parentHash !== place.cursor.hash) return goBack(leader, place)
+  prepareNext(leader, last.number + 1, upTo)
+  await advance(leader, place, last, hits)
   return true
+}
+
+/** The range behind the cursor: as prepared, else read now. */
+async function takeRange(leader: Leader, upTo: number): Promise<Prepared> {
+  const { place, prepared } = leader
+  leader.prepared = undefined
+  const from = place.cursor.number + 1
+  const known = prepared?.from === from ? await prepared.work : undefined
+  return known && known.range.last.number <= upTo ? known : prepareRange(leader, from, upTo)
+}
+
+/**
+ * Reads the next range, and looks who its recipients are, while this one is being committed. Its blocks are mined, so the slot
+ * that a transfer in them needs is visible already. A failure is met again, and thrown, when its turn comes.
+ */
+function prepareNext(leader: Leader, from: number, upTo: number): void {
+  if (from > upTo || leader.isStopped()) return
+  const work = prepareRange(leader, from, upTo).catch(() => undefined)
+  leader.prepared = { from, work }
+}
+
+async function prepareRange(deps: FollowDeps, from: number, upTo: number): Promise<Prepared> {
+  const to = Math.min(upTo, from + RANGE_BLOCKS_MAX - 1)
+  const range = await deps.driver.rangeWithTransfers(from, to)
+  return { range, hits: await findHits(deps, range.transfers) }
 }
 
 async function advance(
   deps: FollowDeps,
   place: Place,
   block: BlockRef,
-  transfers: readonly Observation[],
+  hits: readonly Hit[],
 ): Promise<void> {
-  const hits = await findHits(deps, transfers)
   await commitBlock(deps, { epoch: place.epoch, previousHash: place.cursor.hash }, block, hits)
   place.cursor = block
 }

@@ -153,7 +153,7 @@ export async function insertTransfers(
   tx: Tx,
   deployment: Deployment,
   transfers: readonly NewTransfer[],
-): Promise<Set<string>> {
+): Promise<string[]> {
   const rows = transfers.map(({ transferId, hit: { observation, token, decimals }, decision }) => ({
     transfer_id: transferId,
     block_hash: observation.blockHash,
@@ -224,7 +224,7 @@ export async function insertTransfers(
     select g.transfer_id
     from inserted i
     join given g on g.block_hash = i.block_hash and g.tx_hash = i.tx_hash and g.log_index = i.log_index`
-  return new Set(inserted.map((row) => row.transferId))
+  return inserted.map((row) => row.transferId)
 }
 
 /** Marks transfers that reached depth without deciding anything yet. */

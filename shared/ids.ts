@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { randomFillSync } from 'node:crypto'
 
 /** Every id prefix on the wire (spec section 1, contract section 1) and the few used only inside. */
 export type IdPrefix =
@@ -21,13 +21,14 @@ export type IdPrefix =
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz'
 const TIME_CHARACTERS = 10
 const RANDOM_BYTES = 17
+const ORDER_RANDOM_BYTES = 5
 
 /**
  * A new id: `<prefix>_` + 10 characters of milliseconds + 28 characters holding 136 random bits, in Crockford's
  * lower-case base 32. Ids made later sort later (as `text collate "C"`), and none can be guessed.
  */
 export function newId(prefix: IdPrefix, nowMs: number = Date.now()): string {
-  return `${prefix}_${encodeTime(nowMs)}${encodeBytes(randomBytes(RANDOM_BYTES))}`
+  return `${prefix}_${encodeTime(nowMs)}${encodeBytes(takeRandom(RANDOM_BYTES))}`
 }
 
 /** The last millisecond that an id can name: 50 bits, in the year 37648. */
@@ -53,10 +54,39 @@ export function newOrderKey(nowMs: number = Date.now()): string {
     lastOrderCount += 1
   }
   const count = lastOrderCount.toString(36).padStart(6, '0')
-  return `${encodeTime(lastOrderMs)}${count}${encodeBytes(randomBytes(5))}`
+  return `${encodeTime(lastOrderMs)}${count}${encodeBytes(takeRandom(ORDER_RANDOM_BYTES))}`
 }
 
+/** Random bytes fetched at once: asking the generator for a few takes as long as for thousands. Each is given out once. */
+const POOL_BYTES = 4_096
+const pool = new Uint8Array(POOL_BYTES)
+let poolUsed = POOL_BYTES
+
+function takeRandom(count: number): Uint8Array {
+  if (poolUsed + count > POOL_BYTES) {
+    randomFillSync(pool)
+    poolUsed = 0
+  }
+  const taken = pool.slice(poolUsed, poolUsed + count)
+  // What was given out is not kept: it is somebody's capability.
+  pool.fill(0, poolUsed, poolUsed + count)
+  poolUsed += count
+  return taken
+}
+
+let encodedMs = -1
+let encoded = ''
+
+/** Many ids are made in one millisecond. */
 function encodeTime(ms: number): string {
+  if (ms !== encodedMs) {
+    encoded = encodeMs(ms)
+    encodedMs = ms
+  }
+  return encoded
+}
+
+function encodeMs(ms: number): string {
   let rest = ms
   let text = ''
   for (let index = 0; index < TIME_CHARACTERS; index += 1) {
@@ -70,8 +100,8 @@ function encodeBytes(bytes: Uint8Array): string {
   let text = ''
   let bits = 0
   let held = 0
-  for (const byte of bytes) {
-    held = (held << 8) | byte
+  for (let index = 0; index < bytes.length; index += 1) {
+    held = (held << 8) | (bytes[index] ?? 0)
     bits += 8
     while (bits >= 5) {
       bits -= 5

@@ -2,6 +2,8 @@ import { RpcError } from '../rpc-error.ts'
 
 /** How many blocks are asked for at once: as many as the node has shown to bear. */
 export type Span = {
+  /** Blocks that a reading would ask for now. */
+  readonly blocks: number
   /** Reads from `from` towards `to` with as many blocks as it takes; answers what `read` answered for them. */
   read<T extends Sized>(
     from: number,
@@ -13,7 +15,7 @@ export type Span = {
 type Sized = { transfers: readonly unknown[] }
 
 /** Blocks of the first range, and of the widest. */
-const BLOCKS_FIRST = 32
+const BLOCKS_FIRST = 8
 const BLOCKS_MAX = 10_000
 /** Growth after each success: quick until the node first refuses, then slow, since a refusal costs a round trip. */
 const GROWTH_AT_FIRST = 2
@@ -38,6 +40,9 @@ export function createSpan(): Span {
     }
   }
   return {
+    get blocks() {
+      return Math.floor(blocks)
+    },
     async read(from, to, read) {
       for (let halvings = 0; ; halvings += 1) {
         const count = Math.min(to - from + 1, Math.floor(blocks))

@@ -1,5 +1,9 @@
+import { inParts } from '#shared/db/parts.ts'
 import type { SqlLike, Tx } from '#shared/db.ts'
 import type { LockedPayment, PaymentReading } from '#shared/payments/row.ts'
+
+/** Payments read in one statement. */
+const READ_MAX = 1_000
 
 /** A payment as it is shown, or undefined when there is none. One query. */
 export async function readPayment(
@@ -23,14 +27,15 @@ export async function lockPayments(
   tx: Tx,
   paymentIds: readonly string[],
 ): Promise<Map<string, LockedPayment>> {
-  if (paymentIds.length === 0) return new Map()
-  const rows = await tx<LockedPayment[]>`
+  const read = (part: readonly string[]) => tx<LockedPayment[]>`
     select p.*, s.top_up_until_expiry, service_now() as now
     from payments p
     join stores s on s.store_id = p.store_id
-    where p.payment_id = any (${[...new Set(paymentIds)]})
+    where p.payment_id = any (${[...part]})
     order by p.payment_id
     for update of p`
+  // Ids are ASCII: sorted here as Postgres sorts them.
+  const rows = (await inParts([...new Set(paymentIds)].sort(), READ_MAX, read)).flat()
   return new Map(rows.map((row) => [row.paymentId, row]))
 }
 
@@ -52,12 +57,12 @@ export async function readCredits(
   paymentIds: readonly string[],
 ): Promise<Map<string, CreditRow[]>> {
   const credits = new Map<string, CreditRow[]>(paymentIds.map((id) => [id, []]))
-  if (paymentIds.length === 0) return credits
-  const rows = await tx<CreditRow[]>`
+  const read = (part: readonly string[]) => tx<CreditRow[]>`
     select payment_id, transfer_id, tx_hash, block_number, log_index, amount_base_units, is_held, is_final
     from transfers
-    where payment_id = any (${[...paymentIds]}) and state = 'MATCHED'
+    where payment_id = any (${[...part]}) and state = 'MATCHED'
     order by block_number, log_index`
+  const rows = (await inParts([...credits.keys()], READ_MAX, read)).flat()
   for (const row of rows) credits.get(row.paymentId)?.push(row)
   return credits
 }

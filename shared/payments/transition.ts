@@ -1,4 +1,5 @@
 import { assert } from '#shared/assert.ts'
+import { inParts } from '#shared/db/parts.ts'
 import type { Tx } from '#shared/db.ts'
 import { type EventDraft, insertEvents, paymentEvent } from '#shared/events.ts'
 import { newOrderKey } from '#shared/ids.ts'
@@ -52,9 +53,7 @@ export async function movePayments(
   const decided = causes.flatMap((cause) => decide(cause) ?? [])
   const moved = new Map(decided.map(({ after }) => [after.paymentId, after]))
   assert(moved.size === decided.length, 'a payment moves once in a batch')
-  for (let start = 0; start < decided.length; start += MOVES_MAX) {
-    await writeMoves(tx, decided.slice(start, start + MOVES_MAX))
-  }
+  await inParts(decided, MOVES_MAX, (part) => writeMoves(tx, part))
   const ended = decided.filter(({ after }) => isTerminal(after.status))
   for (let start = 0; start < ended.length; start += MOVES_MAX) {
     const part = ended.slice(start, start + MOVES_MAX)

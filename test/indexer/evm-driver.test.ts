@@ -302,7 +302,7 @@ describe('the EVM driver reads', () => {
     }
   })
 
-  it('the next range ahead of time while far behind, and drops it when another is asked for', async () => {
+  it('the next two ranges ahead of time while far behind, and drops them when another is asked for', async () => {
     await chain.mine(100)
     await pay(31n)
     await chain.mine(60)
@@ -311,12 +311,14 @@ describe('the EVM driver reads', () => {
     const from = head - 99
     const requests = () => first.requests().length
     const before = requests()
-    await driver.rangeWithTransfers(from, from + 19)
-    await until(() => requests() === before + 2, { what: 'the next range is asked for' })
-    const next = await driver.rangeWithTransfers(from + 20, from + 39)
-    assert.deepEqual(amounts(next.transfers), [31n])
-    assert.equal(next.last.number, from + 39)
-    assert.equal(next.parentHash, (await driver.block(from + 19))?.hash)
+    const start = await driver.rangeWithTransfers(from, from + 39)
+    await until(() => requests() === before + 3, { what: 'the next two ranges are asked for' })
+    const next = await driver.rangeWithTransfers(start.last.number + 1, from + 39)
+    assert.equal(next.parentHash, start.last.hash)
+    const last = await driver.rangeWithTransfers(next.last.number + 1, from + 39)
+    assert.equal(last.parentHash, next.last.hash)
+    assert.deepEqual(amounts(last.transfers), [31n])
+    assert.equal(last.last.number, from + 39)
     const again = await driver.rangeWithTransfers(from + 30, from + 49)
     assert.deepEqual(amounts(again.transfers), [31n])
     assert.equal(again.last.number, from + 49)
