@@ -54,6 +54,19 @@ describe('the lying RPC', () => {
     assert.equal(told['withoutTime']?.[0]?.blockTimestamp, undefined)
     assert.equal(told['malformed']?.[0]?.logIndex, 'seven')
     assert.equal(Array.isArray(told['notAList']), false)
+    assert.equal(Number(told['wrongTime']?.[0]?.blockTimestamp), 1)
+    assert.equal(told['truncated']?.length, 1)
+    assert.equal(new Set(told['invented']?.map((log) => log.logIndex)).size, 6)
+  })
+
+  it('forgets logs, receipts and states of old blocks, and says so', async () => {
+    const old = `0x${(head.number - 1).toString(16)}`
+    rpc.lie({ historyFrom: head.number, statesFrom: head.number })
+    await assert.rejects(ask('eth_getLogs', [{ fromBlock: old, toBlock: old }]), /pruned/)
+    await assert.rejects(ask('eth_getBlockReceipts', [old]), /pruned/)
+    await assert.rejects(ask('eth_call', [{ to: RECIPIENT }, old]), /state/)
+    assert.equal((await askLogs()).length, 3)
+    assert.equal(await ask('eth_call', [{ to: RECIPIENT }, 'latest']), '0x')
   })
 
   it('lags: the head is an earlier one, a range is cut silently, a hash beyond it is unknown', async () => {
@@ -116,5 +129,25 @@ describe('the lying RPC', () => {
     const closed = new Promise((done) => socket.addEventListener('close', done))
     rpc.cut('reset')
     await closed
+  })
+
+  it('follows another branch: other hashes, chained, and none of our transactions', async () => {
+    await chain.mine(2)
+    rpc.lie({ forkFrom: head.number })
+    const blocks = await Promise.all(
+      [-1, 0, 1].map((offset) => {
+        const number = `0x${(head.number + offset).toString(16)}`
+        return ask<{ hash: string; parentHash: string }>('eth_getBlockByNumber', [number, false])
+      }),
+    )
+    const [common, first, next] = blocks
+    assert.notEqual(first?.hash, head.hash)
+    assert.equal(first?.parentHash, common?.hash)
+    assert.equal(next?.parentHash, first?.hash)
+    const fromBlock = `0x${head.number.toString(16)}`
+    assert.deepEqual(await ask('eth_getLogs', [{ fromBlock, toBlock: fromBlock }]), [])
+    assert.deepEqual(await ask('eth_getLogs', [{ blockHash: first?.hash }]), [])
+    assert.deepEqual(await ask('eth_getBlockReceipts', [fromBlock]), [])
+    await assert.rejects(askLogs(), /unknown block/)
   })
 })

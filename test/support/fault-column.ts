@@ -47,8 +47,12 @@ const CELLS_AT_ONCE = 6
  * database and its own seller. With two providers a fault lasts to the end; one alone gets well after a while, unless
  * the fault can be lived with.
  */
-export function declareColumn(name: string, story: (column: Column) => Promise<void>): void {
-  const names = FAULTS.flatMap((fault) => [
+export function declareColumn(
+  name: string,
+  story: (column: Column) => Promise<void>,
+  faults: readonly Fault[] = FAULTS,
+): void {
+  const names = faults.flatMap((fault) => [
     { fault, isAlone: true, name: `${name}, one provider: ${fault.name}` },
     { fault, isAlone: false, name: `${name}, two providers: ${fault.name}` },
   ])

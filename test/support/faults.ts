@@ -72,3 +72,17 @@ export const FAULTS: readonly Fault[] = [
     heal: (node) => node.blackHole(false),
   },
 ]
+
+/** Nodes that leave payments out of their logs for good, with the states of old blocks and without. */
+export const LONG_FAULTS: readonly Fault[] = [
+  { name: 'empty', logs: () => LOG_LIES.empty },
+  { name: 'truncated', logs: () => LOG_LIES.truncated },
+  { name: 'ours are missing', logs: ofOthers },
+].flatMap(({ name, logs }) => [
+  { name: `logs: ${name}`, lies: ({ address }) => ({ logs: logs(address) }), isBearable: true },
+  {
+    name: `logs: ${name}, no old states`,
+    lies: ({ address, head }) => ({ logs: logs(address), statesFrom: head }),
+    isBearable: true,
+  },
+])
