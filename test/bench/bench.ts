@@ -20,6 +20,8 @@ export type BenchContext = {
   database(): Promise<{ url: string; db: Db }>
   /** `--seconds`: how long a bench that runs for a time is to run; absent for its own default. */
   seconds?: number
+  /** `--beside`: a folder in which the indexers that ours is compared with are installed, or `install` for a temporary one. */
+  beside?: string
   /** Runs when the bench is over, last one first. */
   defer(cleanUp: () => unknown): void
   /** Starts a module of test/bench as a process of the same runtime; answers its first line of output. */

@@ -97,6 +97,18 @@ export async function insertWaiting(
   return waiting
 }
 
+/** Takes back what a follower stored, so that another one finds what the first one found. */
+export async function forgetFollowing(db: Db, deployment: Deployment): Promise<void> {
+  await db`truncate transfers, inbox, payment_moves, events, blocks, deployments cascade`
+  await db`
+    update payments set
+      status = 'PENDING', received_base_units = 0, tx_hash = null, block_number = null, detected_at = null`
+  await db`vacuum analyze payments`
+  await db`
+    insert into deployments (deployment, confirmations)
+    values (${deployment.deployment}, ${deployment.confirmations})`
+}
+
 export async function readPosition(db: Db, { deployment }: Deployment): Promise<number> {
   const [row] = await db<{ blockNumber: number | null }[]>`
     select block_number from deployments where deployment = ${deployment}`

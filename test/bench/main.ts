@@ -21,7 +21,10 @@ import * as mixed from './mixed.ts'
 import * as read from './read.ts'
 import * as wake from './wake.ts'
 
-/** `bun run bench [name] [--seconds N]`: measures and prints a table and JSON. Ratios of one run, never timed tests. */
+/**
+ * `bun run bench [name] [--seconds N] [--beside FOLDER|install]`: measures and prints a table and JSON. Ratios of one run,
+ * never timed tests.
+ */
 const BENCHES: readonly Bench[] = [
   checkout,
   read,
@@ -40,7 +43,7 @@ const SPAWN_TIMEOUT_MS = 20_000
 const SECONDS_MAX = 3_600
 
 const { values: flags, positionals: wanted } = parseArgs({
-  options: { seconds: { type: 'string' } },
+  options: { seconds: { type: 'string' }, beside: { type: 'string' } },
   allowPositionals: true,
 })
 const seconds = flags.seconds === undefined ? undefined : Number(flags.seconds)
@@ -79,6 +82,7 @@ async function runBench(bench: Bench): Promise<Figure[]> {
   const cleanUps: (() => unknown)[] = []
   const context: BenchContext = {
     ...(seconds === undefined ? {} : { seconds }),
+    ...(flags.beside === undefined ? {} : { beside: flags.beside }),
     defer: (cleanUp) => cleanUps.push(cleanUp),
     async database() {
       const name = `bench_${randomBytes(6).toString('hex')}`

@@ -1,0 +1,173 @@
+import { join } from 'node:path'
+import process from 'node:process'
+import { pathToFileURL } from 'node:url'
+import { openDb, type Tx, withTransaction } from '#shared/db.ts'
+import { newId, newOrderKey } from '#shared/ids.ts'
+
+/**
+ * `squid-main.ts <folder> <database URL> <RPC URL> <token> <last block>`: an indexer made of @subsquid/evm-processor, as its
+ * documentation shows one, with a sink that stores the rows that ours stores: transfer, inbox, payment, move, event and
+ * cursor, many at a time in one transaction for each batch. It knows the recipients beforehand, filters by them, and finds
+ * payments in memory. It does not do what ours does besides: ask the database who is meant, lock, read a second time.
+ * Prints `{"seconds"}` when the last block is committed, and nothing else.
+ */
+const [folder = '', databaseUrl = '', rpcUrl = '', token = '', lastBlock = ''] =
+  process.argv.slice(2)
+
+const TRANSFER_TOPIC = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef'
+const ROWS_MAX = 1_000
+
+type Payment = {
+  paymentId: string
+  storeId: string
+  accountId: string
+  deployment: string
+  network: string
+  mode: string
+  token: string
+  contract: string
+  decimals: number
+  address: string
+  amountBaseUnits: bigint
+}
+type Head = { height: number; hash: string }
+type SquidLog = { logIndex: number; topics: string[]; data: string; transactionHash: string }
+type SquidBlock = { header: Head & { timestamp: number }; logs: SquidLog[] }
+/** The part of the package that is used: it is not a dependency, so its own types are not there. */
+type Squid = {
+  EvmBatchProcessor: new () => Processor
+}
+type Processor = {
+  setRpcEndpoint(url: string): Processor
+  setFinalityConfirmation(blocks: number): Processor
+  setBlockRange(range: { from: number; to: number }): Processor
+  setFields(fields: object): Processor
+  addLog(request: object): Processor
+  run(database: object, handler: (context: { store: Tx; blocks: SquidBlock[] }) => unknown): void
+}
+
+const db = openDb({ url: databaseUrl, applicationName: 'bench-squid' })
+const payments = await db<Payment[]>`
+  select payment_id, store_id, account_id, deployment, network, mode, token, contract, decimals, address,
+    amount_base_units
+  from payments`
+const byTerms = new Map(
+  payments.map((one) => [`${wordOf(one.address)} ${one.amountBaseUnits}`, one]),
+)
+const entry = join(folder, 'node_modules', '@subsquid', 'evm-processor', 'lib', 'index.js')
+// Its log goes to the terminal that the table is printed on.
+process.env['SQD_ERROR'] = '*'
+const { EvmBatchProcessor } = (await import(pathToFileURL(entry).href)) as Squid
+
+let head: Head = { height: -1, hash: '0x' }
+const startedAt = performance.now()
+const database = {
+  connect: async () => head,
+  async transact({ nextHead }: { nextHead: Head }, write: (store: Tx) => Promise<void>) {
+    await withTransaction(db, async (tx) => {
+      await write(tx)
+      await tx`
+        update deployments set block_number = ${nextHead.height}, block_hash = ${nextHead.hash}`
+    })
+    head = nextHead
+    if (head.height < Number(lastBlock)) return
+    const seconds = (performance.now() - startedAt) / 1_000
+    process.stdout.write(`${JSON.stringify({ seconds })}\n`)
+  },
+}
+new EvmBatchProcessor()
+  .setRpcEndpoint(rpcUrl)
+  .setFinalityConfirmation(0)
+  .setBlockRange({ from: 0, to: Number(lastBlock) })
+  .setFields({ log: { topics: true, data: true, transactionHash: true } })
+  .addLog({
+    address: [token],
+    topic0: [TRANSFER_TOPIC],
+    topic2: [...new Set(payments.map(({ address }) => wordOf(address)))],
+  })
+  .run(database, async ({ store, blocks }) => {
+    const seen = blocks.flatMap(({ header, logs }) => {
+      return logs.flatMap((log) => {
+        const amount = BigInt(log.data)
+        const payment = byTerms.get(`${log.topics[2]} ${amount}`)
+        return payment ? [toRows(header, log, payment)] : []
+      })
+    })
+    for (let start = 0; start < seen.length; start += ROWS_MAX) {
+      await insert(store, seen.slice(start, start + ROWS_MAX))
+    }
+  })
+
+function toRows(header: SquidBlock['header'], log: SquidLog, payment: Payment) {
+  const at = new Date(header.timestamp).toISOString()
+  const { paymentId: payment_id, storeId: store_id, accountId: account_id, mode } = payment
+  const transfer_id = newId('trf')
+  const { deployment, network, token: name, contract, decimals, address } = payment
+  const amount = payment.amountBaseUnits.toString()
+  const eventId = `${payment_id}:payment.detected`
+  const data = {
+    ...{
+      paymentId: payment_id,
+      accountId: account_id,
+      storeId: store_id,
+      mode,
+      network,
+      token: name,
+    },
+    ...{ address, amount: '10.00', amountBaseUnits: amount, decimals, status: 'DETECTED' },
+    ...{ txHash: log.transactionHash, blockNumber: header.height, confirmations: 1 },
+  }
+  const body = { id: eventId, type: 'payment.detected', createdAt: at, apiVersion: '1', data }
+  return {
+    transfer: {
+      ...{ transfer_id, deployment, network, mode, block_hash: header.hash, token: name, contract },
+      ...{ tx_hash: log.transactionHash, log_index: log.logIndex, block_number: header.height },
+      ...{ block_time: at, decimals, sender: `0x${log.topics[1]?.slice(26)}`, address, payment_id },
+      ...{ amount_base_units: amount, state: 'MATCHED', rule: 'exact', candidates: [] },
+      ...{ is_final: false, is_held: false, seen_at: at },
+    },
+    listed: { store_id, transfer_id, state: 'MATCHED', mode },
+    moved: {
+      ...{ payment_id, move_key: newOrderKey(), from_status: 'PENDING', to_status: 'DETECTED' },
+      ...{ trigger: 'transferSeen', at, tx_hash: log.transactionHash, block_number: header.height },
+      received: amount,
+    },
+    event: {
+      ...{ event_id: eventId, order_key: newOrderKey(), store_id, account_id, mode, payment_id },
+      ...{ type: 'payment.detected', body: JSON.stringify(body), created_at: at },
+    },
+  }
+}
+
+async function insert(tx: Tx, rows: readonly ReturnType<typeof toRows>[]): Promise<void> {
+  await tx`
+    insert into transfers
+    select * from jsonb_populate_recordset(null::transfers, ${tx.json(rows.map((row) => row.transfer))})
+    on conflict do nothing`
+  await tx`
+    insert into inbox
+    select * from jsonb_populate_recordset(null::inbox, ${tx.json(rows.map((row) => row.listed))})
+    on conflict do nothing`
+  const moves = tx.json(rows.map((row) => row.moved))
+  await tx`
+    update payments p set
+      status = 'DETECTED', tx_hash = g.tx_hash, block_number = g.block_number,
+      received_base_units = g.received, detected_at = g.at
+    from jsonb_to_recordset(${moves}) as g (
+      payment_id text, tx_hash text, block_number bigint, received numeric, at timestamptz
+    )
+    where p.payment_id = g.payment_id`
+  await tx`
+    insert into payment_moves
+    select * from jsonb_populate_recordset(null::payment_moves, ${moves})
+    on conflict do nothing`
+  await tx`
+    insert into events
+    select * from jsonb_populate_recordset(null::events, ${tx.json(rows.map((row) => row.event))})
+    on conflict do nothing`
+}
+
+/** An address as a topic says it. */
+function wordOf(address: string): string {
+  return `0x${address.slice(2).toLowerCase().padStart(64, '0')}`
+}
