@@ -1,5 +1,8 @@
 import type { Rooms } from './queries.ts'
-import { STORE_WINDOW_MAX } from './relay.ts'
+import { STORE_WINDOW_MAX, WIDE_STORE_WINDOW_MAX } from './relay.ts'
+
+/** A wide window is filled again when so many are left in hand, a count: a look at it costs the same however few are new. */
+const REFILL_BELOW = WIDE_STORE_WINDOW_MAX / 2
 
 /** Stores whose room is told one by one, a count; of more, none has room: the promotion looks at each. */
 const BUSY_COUNT_MAX = 5_000
@@ -61,8 +64,8 @@ export function createBacklog(deps: {
     queued,
     ended(storeIds) {
       for (const storeId of storeIds) {
-        add(storeId, -1)
-        if (backlogged.has(storeId)) toRefill.add(storeId)
+        const left = add(storeId, -1)
+        if (backlogged.has(storeId) && left <= REFILL_BELOW) toRefill.add(storeId)
       }
     },
     suspect(storeIds) {

@@ -7,6 +7,7 @@ import { sendMails } from './mail.ts'
 import type { Numbers } from './numbers.ts'
 import { endParked } from './queries.ts'
 import { REMIND_PAUSE_MS, remindSubscriptions } from './remind.ts'
+import { trimRequests } from './trim.ts'
 
 /** Rows of one kind tidied at once, a count. */
 const TIDY_BATCH_MAX = 1_000
@@ -50,6 +51,9 @@ export function createChores(
         await requestDeadMail(tx, await endParked(tx, TIDY_BATCH_MAX))
       })
       await pause(timing.parkedMs, signal)
+    },
+    async requests() {
+      if ((await trimRequests(deps.db)) === 0) await pause(timing.trimMs, signal)
     },
   }
 }

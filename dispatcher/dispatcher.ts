@@ -49,6 +49,8 @@ export type Timing = {
   readonly tidyMs: number
   /** How often parked deliveries whose window is over are looked for. */
   readonly parkedMs: number
+  /** How often requests that were finished long ago are looked for. */
+  readonly trimMs: number
 }
 
 const TIMING: Timing = {
@@ -60,6 +62,7 @@ const TIMING: Timing = {
   windowMs: 1_000,
   tidyMs: 1_000,
   parkedMs: 10_000,
+  trimMs: 3_600_000,
 }
 /** Between the end of an attempt and its job's expiry there is at least this, in milliseconds. */
 const MARGIN_MS = 1_000
@@ -105,9 +108,9 @@ export type DispatcherDeps = {
 
 /** A dispatcher at work. */
 export type Dispatcher = {
-  /** Resolves when it is at work; waits for Postgres as long as it takes. Rejects with `SchemaError`
-   * when the schema is not this version's: nothing runs then. */
-  readonly ready: Promise<void>
+  /** Resolves when it is at work; waits for Postgres as long as it takes. Answers `false` when it was
+   * stopped before. Rejects with `SchemaError` when the schema is not this version's: nothing runs then. */
+  readonly ready: Promise<boolean>
   /** Whether it is at work and has reached Postgres lately. */
   isReady(): boolean
   /** Prometheus text. */
@@ -134,9 +137,9 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
   )
   const turn = (name: string, step: () => Promise<void>) =>
     loop(deps, queue.reopen, signal, name, step)
-  async function run(): Promise<void> {
+  async function run(): Promise<boolean> {
     await connect(deps, queue.reopen, signal)
-    if (signal.aborted) return
+    if (signal.aborted) return false
     loops = [
       turn('relay', async () => {
         const mayRelay = isRung || (await hasWaitingEvents(deps.db))
@@ -159,6 +162,7 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
       }),
       ...Object.entries(chores).map(([name, step]) => turn(name, step)),
     ]
+    return true
   }
   let loops: Promise<void>[] = []
   const listener =

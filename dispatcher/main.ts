@@ -67,8 +67,7 @@ process.once('SIGTERM', () => stop(0))
 process.once('SIGINT', () => stop(0))
 
 try {
-  await dispatcher.ready
-  log.info('at work')
+  if (await dispatcher.ready) log.info('at work')
 } catch (error) {
   log.error('the dispatcher cannot run on this database', { cause: error })
   await stop(1)

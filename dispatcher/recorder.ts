@@ -9,7 +9,7 @@ import { type Queue, QueueLostError } from './queue.ts'
 import type { ReleaseGate } from './release.ts'
 
 /** Attempts written in one transaction, a count. */
-const BATCH_MAX = 500
+const BATCH_MAX = 1_000
 /** Wait before writing is tried again, in milliseconds; doubles up to the second one. */
 const RETRY_MS = 100
 const RETRY_MS_MAX = 2_000
@@ -92,15 +92,18 @@ export function createRecorder(deps: RecorderDeps): Recorder {
 /** The next batch: never two settlements of one delivery, since one statement writes a row once. */
 function takeBatch(pending: readonly Settlement[]): { batch: Settlement[]; rest: Settlement[] } {
   const batch: Settlement[] = []
-  const rest: Settlement[] = []
+  const later: Settlement[] = []
   const seen = new Set<string>()
+  let lookedAtCount = 0
   for (const settlement of pending) {
+    if (batch.length >= BATCH_MAX) break
+    lookedAtCount += 1
     const { deliveryId } = settlement.job
-    if (batch.length >= BATCH_MAX || seen.has(deliveryId)) rest.push(settlement)
+    if (seen.has(deliveryId)) later.push(settlement)
     else batch.push(settlement)
     seen.add(deliveryId)
   }
-  return { batch, rest }
+  return { batch, rest: [...later, ...pending.slice(lookedAtCount)] }
 }
 
 type WriteDeps = RecorderDeps & { readonly tally: Tally }

@@ -68,8 +68,8 @@ export async function relayEvents(deps: RelayDeps, eventCountMax: number): Promi
     const readAtMs = deps.monotonicMs()
     const events = await numberEvents(tx, deliveryIds, deps.rooms(), times)
     const queued = events.filter((event) => event.isQueued)
-    const held = new Set(events.filter(isHeld).map((event) => event.storeId))
-    const promoted = held.size === 0 ? [] : await promoteDue(tx, [...held], windowsOf(deps))
+    const held = heldStoreIds(deps, events)
+    const promoted = held.length === 0 ? [] : await promoteDue(tx, held, windowsOf(deps))
     const promotions = [...queued, ...promoted]
     await deps.queue.send(tx, promotions)
     const promotedCounts = countByStore(promotions)
@@ -77,9 +77,19 @@ export async function relayEvents(deps: RelayDeps, eventCountMax: number): Promi
   })
 }
 
-/** Whether a delivery waits for the promotion, which looks at what its store has waiting. */
-function isHeld(event: RelayedEvent): boolean {
-  return event.deliveryId !== null && !event.isQueued
+/**
+ * Stores with a delivery that found no room and that nothing else will look after soon: a store with a
+ * backlog is looked at as its deliveries end, and a slow one has time.
+ */
+function heldStoreIds(deps: RelayDeps, events: readonly RelayedEvent[]): string[] {
+  const held = new Set<string>()
+  for (const { storeId, deliveryId, isQueued } of events) {
+    if (deliveryId !== null && !isQueued) held.add(storeId)
+  }
+  if (held.size > 0) {
+    for (const storeId of [...deps.wideStoreIds(), ...deps.slowStoreIds()]) held.delete(storeId)
+  }
+  return [...held]
 }
 
 /**

@@ -162,7 +162,10 @@ export const FIELDS: Readonly<Record<string, readonly [meaning: string, example?
   receivedAmountBaseUnits: ['What came, in base units of the token.', '10501234'],
   receivedUsd: ['Received in the month, in US dollars.', '125.50'],
   releaseAt: ['When the slot is free for others.', '2026-07-03T16:04:05.000Z'],
-  reminderDays: ['Days before each due date on which the buyer is reminded.', [7, 3, 1]],
+  reminderDays: [
+    'Days before each due date on which the buyer is reminded. A change counts from what each subscription does next: an earlier day that it adds may first be met before the due date after.',
+    [7, 3, 1],
+  ],
   renewUrl: [
     'The hosted page that pays the next period or cancels.',
     'https://pay.example/renew/renew_4f1c9a',

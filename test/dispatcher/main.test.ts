@@ -141,6 +141,22 @@ describe('the dispatcher as a process', () => {
     await seller.close()
   })
 
+  test('stopped while Postgres is away, it ends with 0 and never says that it is at work', {
+    timeout: 60 * SECONDS,
+  }, async () => {
+    const proxy = await startTcpProxy(database.url)
+    proxy.behave('hangUp')
+    const child = start({ DATABASE_URL: proxy.url })
+    await until(() => child.output().includes('cannot be used yet'), {
+      what: 'a warning',
+      timeoutMs: START_MS,
+    })
+    child.process.kill('SIGTERM')
+    assert.equal(await child.exited, 0)
+    assert.ok(!child.output().includes('at work'))
+    await proxy.close()
+  })
+
   test('a schema of another version ends it with 1 and says what to do', {
     timeout: 30 * SECONDS,
   }, async () => {
