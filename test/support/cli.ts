@@ -20,6 +20,7 @@ export type CliAnswer = { code: number | null; out: string; err: string }
 
 /** A command under way: what it has printed so far, and its end. */
 export type RunningCli = {
+  pid: number | undefined
   out(): string
   err(): string
   kill(signal: NodeJS.Signals): void
@@ -48,6 +49,7 @@ export function startCli(
   })
   child.stdin?.end(input)
   return {
+    pid: child.pid,
     out: () => out,
     err: () => err,
     // Not the child's own method: after it Deno tells of every end that the signal did it.
