@@ -1,4 +1,4 @@
-import { inParts } from '#shared/db/parts.ts'
+import { allOf, inParts } from '#shared/db/parts.ts'
 import { type Db, type Tx, withTransaction } from '#shared/db.ts'
 import { newId } from '#shared/ids.ts'
 import type { Log } from '#shared/log.ts'
@@ -6,7 +6,7 @@ import { requestUnmatchedMail } from '#shared/mail-requests.ts'
 import type { Deployment } from '#shared/networks/registry.ts'
 import type { DoorSettings } from '#shared/payments/effects.ts'
 import { isTerminal } from '#shared/payments/machine.ts'
-import { noticeCredits } from '#shared/payments/notice.ts'
+import { noticeCredits, noticeRead } from '#shared/payments/notice.ts'
 import { lockPayments } from '#shared/payments/queries.ts'
 import type { LockedPayment } from '#shared/payments/row.ts'
 import { announcePayments } from '#shared/wake.ts'
@@ -48,7 +48,9 @@ export class Fenced extends Error {
 const HOUR_MS = 3_600_000
 /** Transfers matched, and stored, in one statement: each stays far below the server's deadline for a statement. */
 const MATCH_MAX = 1_000
-const INSERT_MAX = 2_000
+const INSERT_MAX = 1_000
+/** Transfers of a block at the tip that cost less to look at than to wait for whose they are. */
+const FEW_MAX = 20
 
 /** Keeps the transfers to sellers' addresses, in tokens this deployment takes. */
 export async function findHits(
@@ -80,6 +82,40 @@ export async function findHits(
     })
   })
   return hits.sort(byPlace)
+}
+
+/**
+ * {@link findHits} with the candidates of each, read before the transaction that stores them, which is that much shorter. Of a
+ * few transfers everybody's are read at once with whose addresses they are, since at the tip each round trip is waited for.
+ */
+export async function findMatchable(
+  deps: CommitDeps,
+  observations: readonly Observation[],
+): Promise<Hit[]> {
+  if (observations.length === 0) return []
+  const { deployment, clockToleranceMs, tokens } = deps.deployment
+  const read = (hits: readonly Hit[]) => readCandidates(deps.db, deployment, hits, clockToleranceMs)
+  if (observations.length <= FEW_MAX) {
+    const few = observations.flatMap((observation) => {
+      const known = Object.entries(tokens).find(
+        ([, { contract }]) => contract === observation.contract,
+      )
+      return known ? [{ observation, token: known[0], decimals: known[1].decimals }] : []
+    })
+    const [hits, found] = await Promise.all([findHits(deps, observations), read(few)])
+    const byObservation = new Map(few.map((hit, index) => [hit.observation, found[index] ?? []]))
+    return hits.map((hit) => ({ ...hit, candidates: byObservation.get(hit.observation) ?? [] }))
+  }
+  const matchable: Hit[] = []
+  const hits = await findHits(deps, observations)
+  for (let start = 0; start < hits.length; start += MATCH_MAX) {
+    const part = hits.slice(start, start + MATCH_MAX)
+    const found = await read(part)
+    part.forEach((hit, index) => {
+      matchable.push({ ...hit, candidates: found[index] ?? [] })
+    })
+  }
+  return matchable
 }
 
 /** In the order of the chain, since transfers in a block affect each other. */
@@ -126,9 +162,41 @@ export async function storeHits(
   }))
   const remined = await moveRemined(tx, deps.deployment.deployment, transfers)
   const fresh = transfers.filter(({ transferId }) => !remined.has(transferId))
-  const insert = (part: readonly NewTransfer[]) => insertTransfers(tx, deps.deployment, part)
-  const inserted = new Set((await inParts(fresh, INSERT_MAX, insert)).flat())
-  const stored = fresh.filter(({ transferId }) => inserted.has(transferId))
+  const store = async (part: readonly NewTransfer[]) => {
+    const { transferIds, credits } = await insertTransfers(tx, deps.deployment, part)
+    await tell(
+      deps,
+      tx,
+      part.filter(({ transferId }) => transferIds.has(transferId)),
+    )
+    return noticeRead(tx, locked, credits, position, deps.settings)
+  }
+  return (await allOf(toParts(fresh).map(store))).flat()
+}
+
+/** Parts of some {@link INSERT_MAX} transfers, all those of one payment in one of them, since they add up. */
+function toParts(transfers: readonly NewTransfer[]): NewTransfer[][] {
+  const parts: NewTransfer[][] = []
+  const partOf = new Map<string, NewTransfer[]>()
+  let last: NewTransfer[] | undefined
+  for (const transfer of transfers) {
+    const [paymentId] = paymentOf(transfer.decision)
+    let part = paymentId === undefined ? undefined : partOf.get(paymentId)
+    if (!part) {
+      if (!last || last.length >= INSERT_MAX) {
+        last = []
+        parts.push(last)
+      }
+      part = last
+      if (paymentId !== undefined) partOf.set(paymentId, part)
+    }
+    part.push(transfer)
+  }
+  return parts
+}
+
+/** Tells sellers, by mail, and operators of transfers that were stored. */
+async function tell(deps: CommitDeps, tx: Tx, stored: readonly NewTransfer[]): Promise<void> {
   const unmatched = stored.filter(({ decision }) => decision.state === 'UNMATCHED')
   await requestUnmatchedMail(
     tx,
@@ -143,14 +211,14 @@ export async function storeHits(
       txHash: hit.observation.txHash,
     })
   }
-  const credited = stored.flatMap(({ decision }) => paymentOf(decision))
-  return noticeCredits(tx, locked, credited, position, deps.settings)
 }
 
 async function decide(deps: CommitDeps, tx: Tx, hits: readonly Hit[]): Promise<Decision[]> {
   const { deployment, clockToleranceMs } = deps.deployment
+  const known = hits.flatMap(({ candidates }) => (candidates ? [candidates] : []))
   const read = (part: readonly Hit[]) => readCandidates(tx, deployment, part, clockToleranceMs)
-  const candidates = (await inParts(hits, MATCH_MAX, read)).flat()
+  const candidates =
+    known.length === hits.length ? known : (await inParts(hits, MATCH_MAX, read)).flat()
   const terms = { clockToleranceMs, quarantineMs: deps.settings.quarantineHours * HOUR_MS }
   return hits.map(({ observation, token }, index) =>
     matchTransfer(

@@ -1,4 +1,4 @@
-import { commitBlock, findHits } from './commit.ts'
+import { commitBlock, findMatchable } from './commit.ts'
 import {
   readHeldAddresses,
   readOpenAddresses,
@@ -140,11 +140,14 @@ async function pass(leader: Leader): Promise<boolean> {
     driver.head(),
     readOpenAddresses(db, name, WATCHED_ADDRESSES_MAX + 1),
   ])
-  // What it tells is for others: a block's transfers do not wait for it.
-  const told = settled(writeHead(db, name, head))
-  const isBehind = await readUpTo(leader, head, startedAtMs, open)
-  const failure = await told
-  if (failure) throw failure.error
+  // What it tells is for others: the transfers of a block at the tip do not wait for it, nor for the disk it keeps busy.
+  const isNear = head.number - place.cursor.number <= NEAR_BLOCKS
+  const tell = () => settled(writeHead(db, name, head))
+  const told = isNear ? undefined : tell()
+  const isBehind = await readUpTo(leader, head, startedAtMs, open).finally(async () => {
+    const failure = await (told ?? tell())
+    if (failure) throw failure.error
+  })
   if (!isBehind && wish) await rescan(leader, { ...place, position: place.cursor.number }, wish)
   return isBehind
 }
@@ -179,15 +182,20 @@ async function readUpTo(
     isMoving = await step(leader, head)
     await tellProgress(leader, head)
   }
-  await audit(leader, place, isThrifty())
-  leader.auditedBehindAtMs = nowMs()
+  await auditNow(leader, isThrifty())
   return false
 }
 
 /** Second readings in the middle of a catch-up, now and then. */
 async function auditBehind(leader: Leader): Promise<void> {
   if (leader.nowMs() - leader.auditedBehindAtMs < AUDIT_BEHIND_EVERY_MS) return
-  await audit(leader, leader.place, false)
+  await auditNow(leader, false)
+}
+
+async function auditNow(leader: Leader, isThrifty: boolean): Promise<void> {
+  // Whom transfers may be meant for depends on who is settled: what was prepared is prepared again.
+  leader.prepared = undefined
+  await audit(leader, leader.place, isThrifty)
   leader.auditedBehindAtMs = leader.nowMs()
 }
 
@@ -239,7 +247,7 @@ async function stepBlock({ place, ...deps }: Leader): Promise<boolean> {
   const reading = await deps.driver.blockWithTransfers(place.cursor.number + 1)
   if (!reading) return false
   if (reading.block.parentHash !== place.cursor.hash) return goBack(deps, place)
-  await advance(deps, place, reading.block, await findHits(deps, reading.transfers))
+  await advance(deps, place, reading.block, await findMatchable(deps, reading.transfers))
   return true
 }
 
@@ -280,7 +288,7 @@ function prepareNext(leader: Leader, from: number, upTo: number): void {
 async function prepareRange(deps: FollowDeps, from: number, upTo: number): Promise<Prepared> {
   const to = Math.min(upTo, from + RANGE_BLOCKS_MAX - 1)
   const range = await deps.driver.rangeWithTransfers(from, to)
-  return { range, hits: await findHits(deps, range.transfers) }
+  return { range, hits: await findMatchable(deps, range.transfers) }
 }
 
 async function advance(

@@ -1,11 +1,18 @@
 import type { SqlLike, Tx } from '#shared/db.ts'
 import { idFloor } from '#shared/ids.ts'
 import type { Deployment, Mode } from '#shared/networks/registry.ts'
+import type { CreditRow } from '#shared/payments/queries.ts'
 import type { Observation } from './drivers/driver.ts'
 import type { Candidate, Decision } from './match.ts'
 
 /** A transfer of a known token to a seller's address, with the slot terms it is matched by. */
-export type Hit = { observation: Observation; token: string; decimals: number }
+export type Hit = {
+  observation: Observation
+  token: string
+  decimals: number
+  /** Everybody it may be meant for, where that was read already. */
+  candidates?: Candidate[]
+}
 
 /** A stored transfer, as the second reading compares it. */
 export type StoredTransfer = {
@@ -43,7 +50,7 @@ const NEAR_CANDIDATES_MAX = 20
 
 /** Everybody each transfer may be meant for, as far as the rules look, in one query; answers a list per hit. */
 export async function readCandidates(
-  tx: Tx,
+  sql: SqlLike,
   deployment: string,
   hits: readonly Hit[],
   clockToleranceMs: number,
@@ -51,9 +58,9 @@ export async function readCandidates(
   const found: Candidate[][] = hits.map(() => [])
   if (hits.length === 0) return found
   const mode = deployment.slice(deployment.indexOf(':') + 1)
-  const rows = await tx<(Candidate & { index: number })[]>`
+  const rows = await sql<(Candidate & { index: number })[]>`
     with seen as (
-      select * from jsonb_to_recordset(${tx.json(hits.map(toSeen))}) as t (
+      select * from jsonb_to_recordset(${sql.json(hits.map(toSeen))}) as t (
         index integer, address text, token text, decimals integer, amount numeric,
         block_number bigint, block_time timestamptz, refs text[]
       )
@@ -145,15 +152,18 @@ function toSeen(hit: Hit, index: number) {
 /** A transfer about to be stored. */
 export type NewTransfer = { transferId: string; hit: Hit; decision: Decision }
 
+/** What was stored: the given ids of transfers that are new, or back, and all credits of the payments they belong to. */
+export type Stored = { transferIds: Set<string>; credits: Map<string, CreditRow[]> }
+
 /**
- * Stores transfers and answers the given ids of those that are new, or back: a block read again changes nothing, one whose
- * branch was left and is canonical again brings its transfers back.
+ * Stores transfers: a block read again changes nothing, one whose branch was left and is canonical again brings its transfers
+ * back. Their payments must be locked.
  */
 export async function insertTransfers(
   tx: Tx,
   deployment: Deployment,
   transfers: readonly NewTransfer[],
-): Promise<string[]> {
+): Promise<Stored> {
   const rows = transfers.map(({ transferId, hit: { observation, token, decimals }, decision }) => ({
     transfer_id: transferId,
     block_hash: observation.blockHash,
@@ -173,7 +183,7 @@ export async function insertTransfers(
     reason: decision.state === 'MATCHED' ? null : decision.reason,
     candidates: decision.state === 'MATCHED' ? [] : decision.candidates,
   }))
-  const inserted = await tx<{ transferId: string }[]>`
+  const answer = await tx<(CreditRow & { givenId: string | null; paymentId: string | null })[]>`
     with given as (
       select * from jsonb_populate_recordset(null::transfers, ${tx.json(rows)})
     ),
@@ -191,7 +201,8 @@ export async function insertTransfers(
         state = excluded.state, payment_id = excluded.payment_id, rule = excluded.rule,
         reason = excluded.reason, candidates = excluded.candidates, is_held = false
       where transfers.state = 'RETRACTED'
-      returning transfer_id, block_hash, tx_hash, log_index, address, payment_id, state, mode
+      returning transfer_id, block_hash, tx_hash, log_index, address, payment_id, state, mode, block_number,
+        amount_base_units, is_held, is_final
     ),
     used as (
       update xpub_addresses x set received_at = service_now()
@@ -221,10 +232,25 @@ export async function insertTransfers(
       where i.payment_id is null
       on conflict (store_id, transfer_id) do update set state = excluded.state
     )
-    select g.transfer_id
+    select g.transfer_id as given_id, i.payment_id, i.transfer_id, i.tx_hash, i.block_number, i.log_index,
+      i.amount_base_units, i.is_held, i.is_final
     from inserted i
-    join given g on g.block_hash = i.block_hash and g.tx_hash = i.tx_hash and g.log_index = i.log_index`
-  return inserted.map((row) => row.transferId)
+    join given g on g.block_hash = i.block_hash and g.tx_hash = i.tx_hash and g.log_index = i.log_index
+    union all
+    -- As they were before this statement: those above are not among them.
+    select null, t.payment_id, t.transfer_id, t.tx_hash, t.block_number, t.log_index, t.amount_base_units,
+      t.is_held, t.is_final
+    from (select distinct payment_id from inserted) i
+    join transfers t on t.payment_id = i.payment_id and t.state = 'MATCHED'
+    order by block_number, log_index`
+  const credits = new Map<string, CreditRow[]>()
+  for (const { paymentId, givenId, ...credit } of answer) {
+    if (paymentId === null) continue
+    const known = credits.get(paymentId)
+    if (known) known.push({ ...credit, paymentId })
+    else credits.set(paymentId, [{ ...credit, paymentId }])
+  }
+  return { transferIds: new Set(answer.flatMap(({ givenId }) => givenId ?? [])), credits }
 }
 
 /** Marks transfers that reached depth without deciding anything yet. */

@@ -17,6 +17,17 @@ export async function noticeCredits(
   settings: DoorSettings,
 ): Promise<string[]> {
   const credits = await readCredits(tx, [...new Set(paymentIds)])
+  return noticeRead(tx, locked, credits, position, settings)
+}
+
+/** {@link noticeCredits} where all credits of the payments, in the order of the chain, have been read since they were locked. */
+export async function noticeRead(
+  tx: Tx,
+  locked: ReadonlyMap<string, LockedPayment>,
+  credits: ReadonlyMap<string, readonly CreditRow[]>,
+  position: number | null,
+  settings: DoorSettings,
+): Promise<string[]> {
   const causes = [...credits].flatMap(([paymentId, credit]) => {
     const payment = locked.get(paymentId)
     return payment ? [toCause(payment, credit, position)] : []
