@@ -13,7 +13,12 @@ export type App = {
 
 /** An endpoint that may show its errors in its own way: pages are for people. */
 export type Route = Endpoint & {
-  answerError?(deps: ApiDeps, error: unknown, headers: Record<string, string>): Response
+  answerError?(
+    deps: ApiDeps,
+    error: unknown,
+    headers: Record<string, string>,
+    request: Request,
+  ): Response
 }
 
 /** What stands in the path where the endpoint's has a colon; null where it is no valid percent-encoding. */
@@ -78,7 +83,8 @@ async function serveEndpoint(
         ? withHeaders(body, headers)
         : answerJson(endpoint.status, body, headers)
   } catch (error) {
-    response = (endpoint.answerError ?? answerError)(deps, error, headers)
+    response =
+      endpoint.answerError?.(deps, error, headers, request) ?? answerError(deps, error, headers)
   }
   const labels = { method: endpoint.method, path: endpoint.path, status: String(response.status) }
   deps.requestCount.add(labels)
@@ -95,31 +101,29 @@ function serveOther(deps: ApiDeps, endpoints: readonly Route[], request: Request
   const headers = newHeaders()
   const { pathname } = new URL(request.url)
   const there = endpoints.filter((endpoint) => matches(endpoint.path, pathname))
-  const answer = strangersAnswer(endpoints, pathname, request.headers.get('accept'), headers)
-  if (there.length === 0) return answer(deps, new ServiceError('not_found'), headers)
+  const answer = (error: ServiceError) => answerStranger(deps, endpoints, request, headers, error)
+  if (there.length === 0) return answer(new ServiceError('not_found'))
   const allow = allowedMethods(there).join(', ')
   if (there.every(isCrossOrigin)) {
     Object.assign(headers, CORS_HEADERS)
     if (request.method === 'OPTIONS') return answerPreflight(allow, headers)
   }
-  return answer(
-    deps,
-    new ServiceError('method_not_allowed', { headers: { Allow: allow } }),
-    headers,
-  )
+  return answer(new ServiceError('method_not_allowed', { headers: { Allow: allow } }))
 }
 
 /** Outside the API a browser that goes astray is shown a page, as the pages show their errors; a program gets JSON. */
-function strangersAnswer(
+function answerStranger(
+  deps: ApiDeps,
   endpoints: readonly Route[],
-  pathname: string,
-  accept: string | null,
+  request: Request,
   headers: Record<string, string>,
-): typeof answerError {
-  if (/^\/v1(?:\/|$)/.test(pathname)) return answerError
+  error: ServiceError,
+): Response {
+  if (/^\/v1(?:\/|$)/.test(new URL(request.url).pathname)) return answerError(deps, error, headers)
   headers['Vary'] = 'Accept'
-  if (!/\btext\/html\b/i.test(accept ?? '')) return answerError
-  return endpoints.find((endpoint) => endpoint.answerError)?.answerError ?? answerError
+  const isBrowser = /\btext\/html\b/i.test(request.headers.get('accept') ?? '')
+  const shown = isBrowser ? endpoints.find((endpoint) => endpoint.answerError) : undefined
+  return shown?.answerError?.(deps, error, headers, request) ?? answerError(deps, error, headers)
 }
 
 function answerPreflight(allow: string, headers: Record<string, string>): Response {

@@ -6,7 +6,8 @@ import { type Call, endpoint } from '../endpoint.ts'
 import { PRIVATE_HEADERS } from './headers.ts'
 import { html } from './html.ts'
 import { answerPage, type Frame, type PageView } from './layout/document.ts'
-import { en, type Texts } from './locales/en.ts'
+import type { Texts } from './locales/en.ts'
+import { chooseLocale, rememberLocale } from './locales/locale.ts'
 
 /** A request for a page. */
 export type PageCall<P extends string> = Call<P, 'open', Record<never, never>> & {
@@ -31,13 +32,13 @@ export function page<const P extends string>(definition: Definition<P>): Route {
     ...endpoint({
       ...{ method, path, summary, needsDatabase, auth: 'open' },
       async handle(deps, call) {
-        const frame = frameOf(deps, call.headers)
+        const frame = frameOf(deps, call.headers, call.request)
         const view = await definition.handle(deps, { ...call, ...frame })
         return view instanceof Response ? view : answerPage(view, frame)
       },
     }),
-    answerError(deps, error, headers) {
-      const frame = frameOf(deps, headers)
+    answerError(deps, error, headers, request) {
+      const frame = frameOf(deps, headers, request)
       return answerPage(problemPage(settleError(deps, error, headers), frame), frame)
     },
   }
@@ -51,9 +52,17 @@ export function seeOther(base: string, path: string): Response {
   })
 }
 
-function frameOf({ config }: ApiDeps, headers: Record<string, string>): Frame {
-  const { pathname } = new URL(config.publicUrl)
-  return { texts: en, base: pathname === '/' ? '' : pathname, headers }
+function frameOf({ config }: ApiDeps, headers: Record<string, string>, request: Request): Frame {
+  const { pathname, protocol } = new URL(config.publicUrl)
+  const base = pathname === '/' ? '' : pathname
+  const { texts, isPicked } = chooseLocale(request)
+  if (isPicked) {
+    headers['Set-Cookie'] = rememberLocale(texts, {
+      path: pathname,
+      isSecure: protocol === 'https:',
+    })
+  }
+  return { texts, base, headers }
 }
 
 /** An error as its reader can use it: what happened to their money, and what to do. */

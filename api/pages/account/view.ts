@@ -14,6 +14,7 @@ const EMAIL_LENGTH_MAX = 254
 export function verifyView(token: string, { texts: { verify }, base }: Shown): PageView {
   return {
     title: verify.title,
+    picker: { token },
     main: html`<section class="card notice">
 <h1>${verify.title}</h1>
 <p>${verify.lead}</p>
@@ -31,6 +32,7 @@ export function resetView(
 ): PageView {
   return {
     title: reset.title,
+    picker: { token },
     status: mistake === undefined ? 200 : 400,
     main: html`<section class="card notice">
 <h1>${reset.title}</h1>
@@ -52,6 +54,7 @@ ${mistake && html`<p class="alert" role="alert">${reset[mistake]}</p>`}
 export function doneView({ doneTitle, done }: { doneTitle: string; done: string }): PageView {
   return {
     title: doneTitle,
+    picker: 'none',
     main: html`<section class="card notice"><h1>${doneTitle}</h1><p>${done}</p></section>`,
   }
 }
@@ -67,6 +70,8 @@ export function askAgainView(
   return {
     title: link.title,
     status: 400,
+    // What was submitted went to an address of its own, which shows no page.
+    picker: wrongEmail === undefined ? {} : 'none',
     main: html`<section class="card notice">
 <h1>${link.title}</h1>
 <p>${link.say}</p>

@@ -21,8 +21,7 @@ export const embedScript: Route = endpoint({
         'Content-Type': 'text/javascript; charset=utf-8',
         'Cache-Control': `public, max-age=${MAX_AGE_S}`,
         'X-Content-Type-Options': 'nosniff',
-        // Any site may load it, also one that is isolated from others or pins the script's hash.
-        'Access-Control-Allow-Origin': '*',
+        // Any site may load it, also one that isolates itself from others.
         'Cross-Origin-Resource-Policy': 'cross-origin',
       },
     }),

@@ -4,6 +4,7 @@ import { type Asset, asset } from '../assets.ts'
 import { pageHeaders } from '../headers.ts'
 import { type Html, html } from '../html.ts'
 import type { Texts } from '../locales/en.ts'
+import { LOCALES } from '../locales/locale.ts'
 import { type Look, lookOf } from './branding.ts'
 
 /** What a page shows; the frame around it is everywhere the same. */
@@ -20,6 +21,8 @@ export type PageView = {
   refreshSeconds?: number
   /** Default 200. */
   status?: number
+  /** What the page's address needs besides the language when another one is picked; 'none' shows no picker. */
+  picker?: Readonly<Record<string, string>> | 'none'
 }
 
 export type Frame = {
@@ -39,6 +42,7 @@ export function answerPage(view: PageView, frame: Frame): Response {
   Object.assign(
     frame.headers,
     pageHeaders({ nonce, logoOrigin: look.logo?.origin, hasScript: view.script !== undefined }),
+    { 'Content-Language': frame.texts.language },
   )
   const { markup } = documentOf(view, frame, look, nonce)
   return new Response(`<!doctype html>\n${markup}`, {
@@ -71,9 +75,20 @@ ${view.isTest === true && html`<p class="test-mode">${texts.testMode}</p>`}
 ${seller && html`<header class="seller">${logo(look)}<span class="seller-name" dir="auto">${seller.name}</span></header>`}
 <main>${main}</main>
 ${seller && html`<footer>${texts.poweredBy}</footer>`}
+${view.picker !== 'none' && picker(texts, view.picker ?? {})}
 </body>
 </html>
 `
+}
+
+/** Plain links to the same page, so that a language is picked without a script. */
+function picker(texts: Texts, query: Readonly<Record<string, string>>): Html {
+  const links = LOCALES.map(({ language, languageName }) => {
+    const href = `?${new URLSearchParams({ ...query, lang: language })}`
+    const current = language === texts.language && html` aria-current="true"`
+    return html`<a href="${href}" lang="${language}" hreflang="${language}" rel="nofollow"${current}>${languageName}</a> `
+  })
+  return html`<nav class="languages" aria-label="${texts.languages}">${links}</nav>`
 }
 
 /** The name beside it says whose it is, so the logo needs no text of its own. */

@@ -4,6 +4,9 @@
  */
 export const en = {
   language: 'en',
+  /** As its speakers call it. */
+  languageName: 'English',
+  languages: 'Language',
   direction: 'ltr' as 'ltr' | 'rtl',
 
   testMode: 'Test mode: no real money moves here.',
