@@ -1,7 +1,7 @@
 import type { Log } from '#shared/log.ts'
 import { RpcError } from '../rpc-error.ts'
 import type { AuditOptions, AuditReading, Observation } from './driver.ts'
-import { findUnexplained } from './evm-balances.ts'
+import { findUnexplained, type KnownBalances } from './evm-balances.ts'
 import { type Reader, readBlock, readBlockTransfers, readRange, retrying } from './evm-read.ts'
 import type { Receipts } from './evm-receipts.ts'
 import { inconsistent } from './evm-shapes.ts'
@@ -20,6 +20,8 @@ export type Auditor = (from: number, to: number, options?: AuditOptions) => Prom
 const RANGES_MAX = 4_096
 /** Receipts read before the head is looked at again: longer ranges are a catch-up, and their receipts gigabytes. */
 const RECEIPTS_BLOCKS_MAX = 64
+/** Blocks of the first range of logs: fewer would take more calls of a network at rest. */
+const BLOCKS_FIRST = 32
 /** While nobody waits for a payment a call a second has to do: receipts cost one for each block. */
 const THRIFTY_RECEIPTS_MAX = 8
 
@@ -45,11 +47,11 @@ export function createReaders(): Readers {
  * time. Logs alone, where the first reading went by hash or while nobody waits, are the last resort.
  */
 export function createAuditor(
-  { reader, receipts, log }: Omit<Parts, 'span'>,
+  { reader, receipts, log }: Pick<Parts, 'reader' | 'receipts' | 'log'>,
   readers: Readers,
 ): Auditor {
   const { rpc } = reader
-  const parts: Parts = { reader, span: createSpan(), receipts, log }
+  const parts: Parts = { reader, balances: {}, span: createSpan(BLOCKS_FIRST), receipts, log }
   let isTold = false
   return async (from, to, options = {}) => {
     const { isThrifty = false } = options
@@ -80,6 +82,8 @@ type Parts = {
   reader: Reader
   span: Span
   receipts: Receipts
+  /** What was read last of balances. */
+  balances: KnownBalances
   log: Log
 }
 
@@ -120,7 +124,7 @@ async function byBalances(parts: Parts, from: number, to: number, { recipients }
   const { reader, log } = parts
   const proof = await ifPossible(parts, 'balances', async () => {
     const whole = await readWhole(parts, from, to, new Set())
-    const same = { except: reader.rpc.allBut(whole.provider) }
+    const same = { except: reader.rpc.allBut(whole.provider), known: parts.balances }
     const blocks = await findUnexplained(reader, { from, to }, holders, whole.transfers, same)
     return { ...whole, blocks }
   })

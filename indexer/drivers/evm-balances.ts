@@ -7,6 +7,8 @@ import { RANGE_TIMEOUT_MS, type Reader, toHex } from './evm-read.ts'
 /** What a balance is of: a watched contract and a recipient, both in lower case. */
 type Holding = { contract: string; holder: string }
 type Sheet = readonly bigint[]
+/** The balances at the end of the range that was looked at last: the next one begins there, if it is of the same holders. */
+export type KnownBalances = { key?: string; sheet?: Sheet }
 /** By holding, in the order of blocks: what came in less what went out. */
 type Flows = readonly (readonly { blockNumber: number; amount: bigint }[])[]
 
@@ -43,7 +45,7 @@ export async function findUnexplained(
   { from, to }: { from: number; to: number },
   holders: readonly string[],
   transfers: readonly Observation[],
-  options: ReadOptions,
+  { known = {}, ...options }: ReadOptions & { known?: KnownBalances },
 ): Promise<number[]> {
   const holdings = toHoldings(reader, holders)
   if (holdings.length === 0) return []
@@ -68,13 +70,18 @@ export async function findUnexplained(
     return [...below, ...(await search(middle, high, atMiddle, atHigh))]
   }
   const heights = toHeights(from - 1, to)
-  const sheets = await readSheets(heights)
+  const keyAt = (number: number) => `${number} ${holders.join()}`
+  const isKnown = known.sheet !== undefined && known.key === keyAt(from - 1)
+  const read = await readSheets(isKnown ? heights.slice(1) : heights)
+  const sheets = isKnown && known.sheet ? [known.sheet, ...read] : read
   const unexplained: number[] = []
   for (const [index, high] of heights.entries()) {
     const [low, atLow, atHigh] = [heights[index - 1], sheets[index - 1], sheets[index]]
     if (low === undefined || !atLow || !atHigh) continue
     unexplained.push(...(await search(low, high, atLow, atHigh)))
   }
+  const last = sheets.at(-1)
+  if (last) Object.assign(known, { key: keyAt(to), sheet: last })
   return unexplained
 }
 

@@ -28,8 +28,8 @@ const HALVINGS_MAX = 14
 const HALVES_ON = new Set(['refused', 'too_large', 'timeout', 'http'])
 
 /** A range that adapts: halved when a node refuses or chokes, grown while it does not. */
-export function createSpan(): Span {
-  let blocks = BLOCKS_FIRST
+export function createSpan(blocksFirst = BLOCKS_FIRST): Span {
+  let blocks = blocksFirst
   let growth = GROWTH_AT_FIRST
   const fit = (count: number, transferCount: number) => {
     if (transferCount > 2 * TRANSFERS_WANTED) {
