@@ -1,9 +1,14 @@
 import type { Db } from '#shared/db.ts'
 import { signatureHeader } from '#shared/webhook-signature.ts'
-import type { Dispatcher } from '../../dispatcher/dispatcher.ts'
 import { createPoster } from '../../dispatcher/post.ts'
 import { type BenchContext, type Figure, measureRate } from './bench.ts'
-import { bodyOf, insertEvents, insertStores, startBenchDispatcher } from './webhook-load.ts'
+import {
+  bodyOf,
+  insertEvents,
+  insertStores,
+  startBenchDispatcher,
+  untilDelivered,
+} from './webhook-load.ts'
 
 export const name = 'deliver'
 
@@ -15,7 +20,6 @@ const GOAL = 0.5
 const RAW_CONCURRENCY = 64
 const RAW_WARM_COUNT = 5_000
 const RAW_COUNT = 40_000
-const TIMEOUT_MS = 120_000
 const RECORD_TIMEOUT_MS = 5_000
 
 /** Deliveries recorded per second, beside a loop that only signs, posts and reads the answer, run before and after. */
@@ -62,16 +66,6 @@ async function measureDeliveries(context: BenchContext, urls: readonly string[])
   }
   await rate(WARM_PER_STORE)
   return rate(EVENTS_PER_STORE)
-}
-
-async function untilDelivered(dispatcher: Dispatcher, count: number): Promise<void> {
-  const startedAt = performance.now()
-  for (;;) {
-    const done = Number(/outcome="2xx"\} (\d+)/.exec(dispatcher.renderMetrics())?.[1] ?? 0)
-    if (done >= count) return
-    if (performance.now() - startedAt > TIMEOUT_MS) throw new Error(`${done} of ${count} delivered`)
-    await new Promise((next) => setTimeout(next, 20))
-  }
 }
 
 /** Waits until every delivery is written down as such, and its one attempt. */

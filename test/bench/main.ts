@@ -10,10 +10,12 @@ import { closeDb, openDb } from '#shared/db.ts'
 import { silentLog } from '#shared/log.ts'
 import { migrate } from '#shared/migrate.ts'
 import { startPostgres } from '#shared/start/postgres.ts'
+import * as arrears from './arrears.ts'
 import * as backfill from './backfill.ts'
 import type { Bench, BenchContext, Figure } from './bench.ts'
 import * as checkout from './checkout.ts'
 import * as deliver from './deliver.ts'
+import * as due from './due.ts'
 import * as fair from './fair.ts'
 import * as latency from './latency.ts'
 import * as list from './list.ts'
@@ -34,6 +36,8 @@ const BENCHES: readonly Bench[] = [
   deliver,
   wake,
   fair,
+  arrears,
+  due,
   mixed,
 ]
 

@@ -1,6 +1,6 @@
 import { announcePayments } from '#shared/wake.ts'
 import { type BenchContext, type Figure, percentile } from './bench.ts'
-import { arrivals, insertEvents, insertStores, startBenchDispatcher } from './webhook-load.ts'
+import { arrivalOf, insertEvents, insertStores, startBenchDispatcher } from './webhook-load.ts'
 
 export const name = 'wake'
 
@@ -8,7 +8,6 @@ const ROUND_COUNT = 200
 const PAUSE_MS = 20
 const P50_GOAL_MS = 6
 const P99_GOAL_MS = 30
-const ARRIVAL_TIMEOUT_MS = 5_000
 
 /** From an event's commit to its POST at the seller, with nothing else to do. */
 export async function run(context: BenchContext): Promise<Figure[]> {
@@ -23,7 +22,7 @@ export async function run(context: BenchContext): Promise<Figure[]> {
     const [id = ''] = await insertEvents(db, stores)
     const committedAt = performance.timeOrigin + performance.now()
     await announcePayments(db, [])
-    delaysMs.push((await arrivalOf(port, id)) - committedAt)
+    delaysMs.push((await arrivalOf(port, id, PAUSE_MS)) - committedAt)
     await new Promise((next) => setTimeout(next, PAUSE_MS))
   }
   // The first ones open connections and warm caches.
@@ -44,14 +43,4 @@ export async function run(context: BenchContext): Promise<Figure[]> {
       target: { goal: `≤ ${P99_GOAL_MS} ms`, isReached: p99 <= P99_GOAL_MS },
     },
   ]
-}
-
-async function arrivalOf(port: number, id: string): Promise<number> {
-  const deadline = performance.now() + ARRIVAL_TIMEOUT_MS
-  while (performance.now() < deadline) {
-    await new Promise((next) => setTimeout(next, PAUSE_MS))
-    const at = (await arrivals(port)).get(id)
-    if (at !== undefined) return at
-  }
-  throw new Error(`${id} did not arrive`)
 }

@@ -7,6 +7,11 @@ import { TEST_DOOR, TEST_KEYRING } from '../support/door.ts'
 
 export type BenchStore = { storeId: string; accountId: string; secret: string; url: string }
 
+const DELIVERED_TIMEOUT_MS = 120_000
+const ARRIVAL_TIMEOUT_MS = 5_000
+/** Between two looks at a dispatcher's numbers, in milliseconds. */
+const LOOK_MS = 20
+
 /** The signing secret of every bench store. */
 const SECRET = `whsec_${'5'.repeat(64)}`
 
@@ -94,4 +99,28 @@ export async function waitForArrivals(
     }
     await new Promise((done) => setTimeout(done, 100))
   }
+}
+
+/** Waits until a dispatcher has posted so many events with success; gives up after a while. */
+export async function untilDelivered(dispatcher: Dispatcher, count: number): Promise<void> {
+  const startedAt = performance.now()
+  for (;;) {
+    const done = Number(/outcome="2xx"\} (\d+)/.exec(dispatcher.renderMetrics())?.[1] ?? 0)
+    if (done >= count) return
+    if (performance.now() - startedAt > DELIVERED_TIMEOUT_MS) {
+      throw new Error(`${done} of ${count} delivered`)
+    }
+    await new Promise((next) => setTimeout(next, LOOK_MS))
+  }
+}
+
+/** When an event arrived, in milliseconds since 1970; looks so often, and gives up after a while. */
+export async function arrivalOf(port: number, id: string, pauseMs: number): Promise<number> {
+  const deadline = performance.now() + ARRIVAL_TIMEOUT_MS
+  while (performance.now() < deadline) {
+    await new Promise((next) => setTimeout(next, pauseMs))
+    const at = (await arrivals(port)).get(id)
+    if (at !== undefined) return at
+  }
+  throw new Error(`${id} did not arrive`)
 }
