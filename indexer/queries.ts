@@ -183,6 +183,20 @@ export async function insertTransfers(
     reason: decision.state === 'MATCHED' ? null : decision.reason,
     candidates: decision.state === 'MATCHED' ? [] : decision.candidates,
   }))
+  const hasUnmatched = transfers.some(({ decision }) => decision.state === 'UNMATCHED')
+  // What belongs to nobody is listed in each store that has the address.
+  const ofEverybody = tx`
+      union
+      select w.store_id, i.mode, i.transfer_id, i.state
+      from inserted i
+      join wallets w on w.address = i.address and w.mode = i.mode
+      where i.payment_id is null
+      union
+      select w.store_id, i.mode, i.transfer_id, i.state
+      from inserted i
+      join xpub_addresses x on x.address = i.address
+      join wallets w on w.xpub = x.xpub and w.mode = i.mode
+      where i.payment_id is null`
   const answer = await tx<(CreditRow & { givenId: string | null; paymentId: string | null })[]>`
     with given as (
       select * from jsonb_populate_recordset(null::transfers, ${tx.json(rows)})
@@ -219,17 +233,7 @@ export async function insertTransfers(
       select p.store_id, i.mode, i.transfer_id, i.state
       from inserted i
       join payments p on p.payment_id = i.payment_id
-      union
-      select w.store_id, i.mode, i.transfer_id, i.state
-      from inserted i
-      join wallets w on w.address = i.address and w.mode = i.mode
-      where i.payment_id is null
-      union
-      select w.store_id, i.mode, i.transfer_id, i.state
-      from inserted i
-      join xpub_addresses x on x.address = i.address
-      join wallets w on w.xpub = x.xpub and w.mode = i.mode
-      where i.payment_id is null
+      ${hasUnmatched ? ofEverybody : tx``}
       on conflict (store_id, transfer_id) do update set state = excluded.state
     )
     select g.transfer_id as given_id, i.payment_id, i.transfer_id, i.tx_hash, i.block_number, i.log_index,

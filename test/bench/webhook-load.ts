@@ -39,6 +39,14 @@ export async function insertStores(db: Db, urls: readonly string[]): Promise<Ben
   return stores
 }
 
+/** Gives a store a URL and a secret of its own. */
+export async function giveEndpoint(db: Db, storeId: string, url: string): Promise<void> {
+  await db`update stores set webhook_url = ${url} where store_id = ${storeId}`
+  await db`
+    insert into webhook_secrets (webhook_secret_id, store_id, ciphertext)
+    values (${newId('whs')}, ${storeId}, ${Buffer.from(sealWebhookSecret(TEST_KEYRING, storeId, SECRET))})`
+}
+
 /** An event's body of the usual size. */
 export function bodyOf(eventId: string): string {
   return JSON.stringify({
