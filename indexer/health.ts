@@ -127,7 +127,7 @@ function createProgressGauges(metrics: Metrics): (row: ProgressRow) => void {
   )
   const held = metrics.gauge(
     'indexer_held_transfers',
-    'Alarm: transfers that do not count because two readings differ about them.',
+    'Alarm: transfers that do not count because two readings differ about them: see ops transfer held.',
   )
   const halted = metrics.gauge(
     'indexer_halted',

@@ -30,7 +30,7 @@ const DISPROOFS_MIN = 2
 /** What is said of held transfers. */
 const WAITING = 'balances say that they never were; they are taken back when they say so again'
 const UNDECIDED =
-  'providers differ and balances cannot tell. Compare with a block explorer and use `ops transfer held`'
+  'it cannot be proved which reading is right. Look at `ops transfer held`, and at what `rpc` names'
 
 /** Reads blocks at depth again, when something waits for it or it is time. `isThrifty`: with few calls, nobody waits. */
 export async function audit(deps: FollowDeps, place: Place, isThrifty: boolean): Promise<void> {

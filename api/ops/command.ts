@@ -5,7 +5,7 @@ import type { Db } from '#shared/db.ts'
 /** What every command works with. Postgres alone: what needs a chain or a mail server is asked for by a row in `requests`. */
 export type OpsDeps = {
   db: Db
-  config: Pick<Config, 'planCapsUsd' | 'deployments' | 'publicUrl'>
+  config: Pick<Config, 'planCapsUsd' | 'deployments' | 'publicUrl' | 'slotQuarantineHours'>
   /** Undefined without `ENCRYPTION_KEY`: few commands need it. */
   keyring: Keyring | undefined
   /** Everything that is piped in. */

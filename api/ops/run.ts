@@ -9,12 +9,14 @@ import { networkCommands } from './networks.ts'
 import { paymentCommands } from './payments.ts'
 import { toText } from './print.ts'
 import { storeCommands } from './stores.ts'
+import { transferCommands } from './transfers.ts'
 
 const COMMANDS: readonly Command[] = [
   ...accountCommands,
   ...storeCommands,
   ...networkCommands,
   ...paymentCommands,
+  ...transferCommands,
 ]
 
 /** Words of a command's name. */

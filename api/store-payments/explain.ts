@@ -40,7 +40,7 @@ const RELEASED: { [R in UnmatchedReason]?: string } = {
 export function explainTransfer(transfer: Considered): string {
   const { state, rule, reason } = transfer
   if (state === 'RETRACTED') {
-    return 'Taken back: a reorganisation of the chain removed the block it was in.'
+    return 'Taken back: the block it was in left the chain, or turned out not to hold it.'
   }
   if (state === 'MATCHED') {
     if (!transfer.isThisPayments) return 'Given to another payment by hand.'
@@ -52,7 +52,12 @@ export function explainTransfer(transfer: Considered): string {
 }
 
 function depthOf({ isFinal, isHeld }: Considered): string {
-  if (isHeld) return 'It does not count yet: two readings of its block differ.'
+  if (isHeld) {
+    return (
+      'It does not count yet: two readings of its block differ. The block is read again every 15 seconds; ' +
+      'where that decides nothing, the operator does, with `ops transfer held`.'
+    )
+  }
   return isFinal ? 'It is at depth and was counted.' : 'It is not at depth yet.'
 }
 
