@@ -65,22 +65,55 @@ export async function readBlock(
 
 /** All watched transfers of exactly this block. A node that does not know the hash errs: `[]` means none. */
 export async function readBlockTransfers(
-  { rpc, contracts, filter }: Reader,
+  reader: Reader,
   block: BlockRef,
   options?: ReadOptions,
 ): Promise<By<BlockWithTransfers>> {
-  const query = { method: 'eth_getLogs', params: [{ ...filter, blockHash: block.hash }] }
-  const { answers, provider } = await rpc.batch([query], options)
+  const { rpc } = reader
+  const { answers, provider } = await rpc.batch([logsCall(reader, block.hash)], options)
+  const judge = () => judgeLogs(reader, answers[0], block, provider)
+  return judged(rpc, provider, judge, { mayRefuse: false })
+}
+
+/**
+ * The newest header, and in the same batch the transfers of the block with this hash, which somebody told of. They are there
+ * when it is the newest one's; otherwise, or when they do not hold, they are left to {@link readBlockTransfers}.
+ */
+export async function readNewest(
+  reader: Reader,
+  toldHash: string,
+): Promise<By<{ block: BlockRef | undefined; reading?: By<BlockWithTransfers> }>> {
+  const { rpc } = reader
+  const { answers, provider } = await rpc.batch([headerCall('latest'), logsCall(reader, toldHash)])
   const host = rpc.hostOf(provider)
-  const judge = () => {
-    const found = readTransfers(unwrap(answers[0], host), contracts, host)
-    if (found.some((one) => one.blockHash !== block.hash || one.blockNumber !== block.number)) {
-      throw inconsistent('logs of another block', host)
-    }
-    return found
+  const readHead = () => readHeader(unwrap(answers[0], host), host)
+  const block = judged(rpc, provider, readHead, { mayRefuse: false })
+  if (block?.hash !== toldHash) return { block, provider }
+  try {
+    return { block, reading: judgeLogs(reader, answers[1], block, provider), provider }
+  } catch (error) {
+    if (error instanceof RpcError) return { block, provider }
+    throw error
   }
-  const transfers = judged(rpc, provider, judge, { mayRefuse: false })
-  return { block, transfers: transfers.map((one) => toObservation(one, block.timeMs)), provider }
+}
+
+function logsCall({ filter }: Reader, blockHash: string): RpcCall {
+  return { method: 'eth_getLogs', params: [{ ...filter, blockHash }] }
+}
+
+/** The transfers of exactly this block; throws what `unwrap` and `readTransfers` throw, and `inconsistent`. */
+function judgeLogs(
+  { rpc, contracts }: Reader,
+  answer: Answer | undefined,
+  block: BlockRef,
+  provider: number,
+): By<BlockWithTransfers> {
+  const host = rpc.hostOf(provider)
+  const found = readTransfers(unwrap(answer, host), contracts, host)
+  if (found.some((one) => one.blockHash !== block.hash || one.blockNumber !== block.number)) {
+    throw inconsistent('logs of another block', host)
+  }
+  return { block, transfers: found.map((one) => toObservation(one, block.timeMs)), provider }
 }
 
 /**

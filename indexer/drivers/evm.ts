@@ -6,11 +6,13 @@ import { checkDecimals, checkProviders, noteClock, verifyChainId } from './evm-c
 import { proveBlock } from './evm-proof.ts'
 import { createRangeReader } from './evm-range.ts'
 import {
+  type By,
   createReader,
   isDoubt,
   type Reader,
   readBlock,
   readBlockTransfers,
+  readNewest,
   retrying,
 } from './evm-read.ts'
 import { createReceipts } from './evm-receipts.ts'
@@ -39,6 +41,7 @@ export function createEvmDriver(deps: DriverDeps): Driver {
   const reader = createReader(rpc, deployment)
   const readers = createReaders()
   const newest = createNewest(deps, reader)
+  const readRanges = createRangeReader(reader, readers, () => newest.number)
   const receipts = createReceipts(reader)
   const audit = createAuditor({ reader, receipts, log }, readers)
   let bell: Bell | undefined
@@ -53,12 +56,16 @@ export function createEvmDriver(deps: DriverDeps): Driver {
     head: () => newest.read(),
     block: (number) => retrying(async () => (await readBlock(reader, number)).block),
     async blockWithTransfers(number) {
+      newest.isByHash = true
       const reading = await readBlockOnce(reader, number, newest.take(number))
       if (!reading) return undefined
       readers.note(number, number, reading.provider)
       return { block: reading.block, transfers: reading.transfers }
     },
-    rangeWithTransfers: createRangeReader(reader, readers, () => newest.number),
+    rangeWithTransfers(from, to) {
+      newest.isByHash = false
+      return readRanges(from, to)
+    },
     auditTransfers: audit,
     proveBlock: (number, recipients) => proveBlock({ reader, receipts, log }, number, recipients),
     wake(onWake) {
@@ -81,13 +88,14 @@ export function createEvmDriver(deps: DriverDeps): Driver {
   }
 }
 
-/** A block's header, unless it was read just now, and its logs by hash; begun anew when a node does not know the hash. */
+/** A block's header and its logs by hash, unless they were read just now; begun anew when a node does not know the hash. */
 async function readBlockOnce(
   reader: Reader,
   number: number,
-  known: BlockRef | undefined,
-): Promise<(BlockWithTransfers & { provider: number }) | undefined> {
-  let block = known
+  known: Known | undefined,
+): Promise<By<BlockWithTransfers> | undefined> {
+  if (known?.reading) return known.reading
+  let block = known?.block
   for (let attempt = 1; ; attempt += 1) {
     block ??= await retrying(async () => (await readBlock(reader, number)).block)
     if (!block) return undefined
@@ -101,12 +109,20 @@ async function readBlockOnce(
   }
 }
 
+/** A header that was read just now, maybe with its transfers. */
+type Known = { block: BlockRef; reading?: By<BlockWithTransfers> | undefined }
+
+/** 32 bytes as nodes write them. */
+const HASH = /^0x[0-9a-f]{64}$/
+
 /** The newest block: read, remembered for the reading that follows at once, and watched for standing still. */
 function createNewest({ deployment, nowMs }: DriverDeps, reader: Reader) {
   const { rpc } = reader
   const staleMs = Math.max(STALE_MS_MIN, STALE_BLOCKS * deployment.blockTimeMs)
-  let remembered: BlockRef | undefined
+  let remembered: Known | undefined
   let number = 0
+  /** The hash the socket told of last, until the head is read. */
+  let toldHash: string | undefined
   let seenHash: unknown
   let seenAtMs: number | undefined
   /** The head that was last read, unlike those the socket told of, and since when it is. */
@@ -130,6 +146,8 @@ function createNewest({ deployment, nowMs }: DriverDeps, reader: Reader) {
     return block
   }
   return {
+    /** Whether blocks are read by hash just now: then their transfers are asked for together with the head. */
+    isByHash: false,
     get seenAtMs() {
       return seenAtMs
     },
@@ -138,13 +156,20 @@ function createNewest({ deployment, nowMs }: DriverDeps, reader: Reader) {
       return number
     },
     note(head: unknown) {
-      if (typeof head === 'object' && head !== null) see((head as { hash?: unknown }).hash)
+      if (typeof head !== 'object' || head === null) return
+      const { hash } = head as { hash?: unknown }
+      see(hash)
+      toldHash = typeof hash === 'string' && HASH.test(hash) ? hash : undefined
     },
     async read(): Promise<BlockRef> {
-      const { block, provider } = await retrying(async () => {
-        const reading = await readBlock(reader, 'latest')
-        if (reading.block) return { block: reading.block, provider: reading.provider }
-        throw new RpcError('lagging', `${rpc.hostOf(reading.provider)}: has no block at all`)
+      const hash = this.isByHash ? toldHash : undefined
+      toldHash = undefined
+      const { block, reading, provider } = await retrying(async () => {
+        const read: By<{ block: BlockRef | undefined; reading?: Known['reading'] }> = hash
+          ? await readNewest(reader, hash)
+          : await readBlock(reader, 'latest')
+        if (read.block) return { ...read, block: read.block }
+        throw new RpcError('lagging', `${rpc.hostOf(read.provider)}: has no block at all`)
       })
       const now = nowMs()
       if (block.hash !== readHash) readAtMs = now
@@ -153,13 +178,13 @@ function createNewest({ deployment, nowMs }: DriverDeps, reader: Reader) {
       const isDoubtful = block.number < number || (isOld && now - comparedAtMs > COMPARE_EVERY_MS)
       const head = isDoubtful && rpc.providerCount > 1 ? await compare(block, provider) : block
       see(head.hash)
-      remembered = head
+      remembered = { block: head, reading: head === block ? reading : undefined }
       number = head.number
       return head
     },
-    /** The header that `read` answered, once, when it is of this height. */
-    take(number: number): BlockRef | undefined {
-      const known = remembered?.number === number ? remembered : undefined
+    /** What `read` answered, once, when it is of this height. */
+    take(number: number): Known | undefined {
+      const known = remembered?.block.number === number ? remembered : undefined
       remembered = undefined
       return known
     },
