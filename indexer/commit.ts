@@ -24,7 +24,7 @@ import {
   readPaymentsAbove,
   retractTransfers,
 } from './queries.ts'
-import { holdSettled, moveRemined } from './remined.ts'
+import { holdSettled, moveRemined, readKnown } from './remined.ts'
 
 /** What every commit of one deployment needs. */
 export type CommitDeps = {
@@ -153,14 +153,18 @@ export async function storeHits(
   hits: readonly Hit[],
   position: number,
 ): Promise<string[]> {
-  const decisions = await decide(deps, tx, hits)
+  const known = await readKnown(tx, deps.deployment.deployment, hits)
+  const decisions = (await decide(deps, tx, hits)).map((decision, index): Decision => {
+    const paymentId = known.attached.get(index)
+    return paymentId ? { state: 'MATCHED', rule: 'attached', paymentId } : decision
+  })
   const locked = await lockPayments(tx, decisions.flatMap(paymentOf))
   const transfers = hits.map((hit, index) => ({
     transferId: newId('trf'),
     hit,
     decision: settleLate(decisions[index] as Decision, locked),
   }))
-  const remined = await moveRemined(tx, deps.deployment.deployment, transfers)
+  const remined = await moveRemined(tx, deps.deployment.deployment, transfers, known)
   const fresh = transfers.filter(({ transferId }) => !remined.has(transferId))
   const store = async (part: readonly NewTransfer[]) => {
     const { transferIds, credits } = await insertTransfers(tx, deps.deployment, part)

@@ -42,7 +42,15 @@ export type Candidate = {
   previousPaymentId: string | null
 }
 
-export type MatchRule = 'exclusive' | 'reference' | 'exact' | 'nearest' | 'elsewhere' | 'none'
+/** `attached` is the seller's, not a rule of the matcher. */
+export type MatchRule =
+  | 'exclusive'
+  | 'reference'
+  | 'exact'
+  | 'nearest'
+  | 'elsewhere'
+  | 'none'
+  | 'attached'
 export type UnmatchedReason =
   | 'LATE'
   | 'AMBIGUOUS'

@@ -1,5 +1,5 @@
 import type { Tx } from '#shared/db.ts'
-import type { NewTransfer } from './queries.ts'
+import type { Hit, NewTransfer } from './queries.ts'
 
 /**
  * Holds what stays above a block after a reorganisation to it: the transfers that settled a payment, which is never taken
@@ -11,6 +11,55 @@ export async function holdSettled(tx: Tx, deployment: string, aboveBlock: number
     where deployment = ${deployment} and block_number > ${aboveBlock} and state = 'MATCHED'`
 }
 
+/** What is known of transfers about to be stored from when their transactions stood elsewhere. */
+export type Known = {
+  /** Transactions that settled a payment and are not where they were. */
+  settled: ReadonlySet<string>
+  /** By the place of a hit among those given: the payment that the seller attached it to. */
+  attached: ReadonlyMap<number, string>
+}
+
+/** Transfers attached by hand that left the chain, and are looked for: a handful in a deployment's life. */
+const ATTACHED_MAX = 1_000
+
+export async function readKnown(tx: Tx, deployment: string, hits: readonly Hit[]): Promise<Known> {
+  const rows = await tx<{ txHash: string; transfer: string | null; paymentId: string | null }[]>`
+    with settled as (
+      select tx_hash from transfers
+      where deployment = ${deployment} and is_held and is_final and state = 'MATCHED'
+    ),
+    attached as (
+      select transfer_id, tx_hash, contract, address, amount_base_units, payment_id,
+        row_number() over (
+          partition by block_hash, tx_hash, contract, address, amount_base_units order by log_index
+        ) as place
+      from transfers
+      where deployment = ${deployment} and state = 'RETRACTED' and rule = 'attached'
+      order by transfer_id desc
+      limit ${ATTACHED_MAX}
+    )
+    select tx_hash, null as transfer, null as payment_id from settled
+    union all
+    -- Of several branches that held it the last one counts.
+    (select distinct on (transfer) tx_hash,
+      concat_ws(' ', tx_hash, contract, address, amount_base_units, place) as transfer, payment_id
+    from attached
+    order by transfer, transfer_id desc)`
+  const paymentOf = new Map(rows.map(({ transfer, paymentId }) => [transfer, paymentId]))
+  const settled = new Set(rows.flatMap((row) => (row.transfer === null ? row.txHash : [])))
+  const attached = new Map<number, string>()
+  const places = new Map<string, number>()
+  if (rows.length === settled.size) return { settled, attached }
+  for (const [index, { observation: one }] of hits.entries()) {
+    const name = [one.txHash, one.contract, one.to, one.amountBaseUnits].join(' ')
+    const place = (places.get(name) ?? 0) + 1
+    places.set(name, place)
+    const paymentId = paymentOf.get(`${name} ${place}`)
+    if (paymentId) attached.set(index, paymentId)
+  }
+  return { settled, attached }
+}
+
 /**
  * Recognises transactions that settled a payment and were mined anew after a reorganisation below the depth: a transaction
  * is on a chain once, so its transfer moves to the new place and stays its payment's, whoever else it might be taken for by
@@ -20,12 +69,9 @@ export async function moveRemined(
   tx: Tx,
   deployment: string,
   transfers: readonly NewTransfer[],
+  { settled }: Known,
 ): Promise<Set<string>> {
-  const held = await tx<{ txHash: string }[]>`
-    select tx_hash from transfers
-    where deployment = ${deployment} and is_held and is_final and state = 'MATCHED'`
-  const hashes = new Set(held.map((row) => row.txHash))
-  const known = transfers.filter(({ hit }) => hashes.has(hit.observation.txHash))
+  const known = transfers.filter(({ hit }) => settled.has(hit.observation.txHash))
   return known.length === 0 ? new Set() : moveKnown(tx, deployment, known)
 }
 

@@ -10,6 +10,10 @@ alter table deployments
 -- Held transfers are few, and looked at again and again.
 create index transfers_held on transfers (deployment, block_number) where is_held;
 
+-- What a seller attached follows its transaction to another block.
+create index transfers_attached on transfers (deployment, transfer_id)
+  where state = 'RETRACTED' and rule = 'attached';
+
 -- A follower looks up the recipients of all transfers there are, nearly all of them strangers: in lower case, since making
 -- the checksum of an EVM address takes longer than everything else about a transfer.
 create index wallets_address_key on wallets (lower(address)) where address is not null;
