@@ -98,30 +98,32 @@ begin
       ) n
       where s.store_id = n.store_id and s.mode = n.mode
     ), owed as materialized (
-      select n.event_id, n.store_id, n.mode, delivery_ids[n.place] as delivery_id, e.type, e.payment_id, s.webhook_url,
-        e.created_at + delivery_window as deadline_at, e.body,
-        n.store_place <= coalesce((rooms ->> n.store_id)::integer, room) as is_queued
+      select n.event_id, n.store_id, n.mode, e.type, e.payment_id, e.body, s.webhook_url,
+        e.created_at + delivery_window as deadline_at,
+        -- None without an endpoint.
+        case when s.webhook_url is not null then delivery_ids[n.place] end as delivery_id,
+        s.webhook_url is not null and n.store_place <= coalesce((rooms ->> n.store_id)::integer, room) as is_queued
       from numbered n
       join events e on e.event_id = n.event_id
-      join stores s on s.store_id = n.store_id and s.webhook_url is not null
+      join stores s on s.store_id = n.store_id
     ), made as (
       insert into deliveries (delivery_id, event_id, store_id, mode, event_type, payment_id, url, next_attempt_at,
         deadline_at, queued_until, created_at)
       select o.delivery_id, o.event_id, o.store_id, o.mode, o.type, o.payment_id, o.webhook_url, time,
         o.deadline_at, case when o.is_queued then time + queued_for else '-infinity' end, time
       from owed o
+      where o.delivery_id is not null
     )
-    select n.store_id, o.delivery_id, coalesce(o.is_queued, false), (time + queued_for)::text, n.event_id, o.type,
+    select o.store_id, o.delivery_id, o.is_queued, (time + queued_for)::text, o.event_id, o.type,
       o.deadline_at, case when o.is_queued then o.body end, o.webhook_url,
       case when o.is_queued then array(
         select k.webhook_secret_id
         from webhook_secrets k
-        where k.store_id = n.store_id and (k.expires_at is null or k.expires_at > time)
+        where k.store_id = o.store_id and (k.expires_at is null or k.expires_at > time)
         order by k.webhook_secret_id desc
         limit secret_count_max
       ) end,
       time
-    from numbered n
-    left join owed o on o.event_id = n.event_id;
+    from owed o;
 end
 $$;
