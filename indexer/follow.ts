@@ -189,7 +189,7 @@ async function readUpTo(
 /** Second readings in the middle of a catch-up, now and then. */
 async function auditBehind(leader: Leader): Promise<void> {
   if (leader.nowMs() - leader.auditedBehindAtMs < AUDIT_BEHIND_EVERY_MS) return
-  await auditNow(leader, false)
+  await auditNow(leader, leader.isIdle)
 }
 
 async function auditNow(leader: Leader, isThrifty: boolean): Promise<void> {

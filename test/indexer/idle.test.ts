@@ -23,7 +23,7 @@ const RSS_MIB_MAX = 250
 const WATCH_MS = 20_000
 const MINE_EVERY_MS = 1_000
 /** Calls that a pass under way when the watch begins or ends makes beyond its time: its cost is rested off afterwards. */
-const PASS_CALLS_MAX = 20
+const PASS_CALLS_MAX = 12
 
 let chain: TestChain
 let database: TestDatabase
