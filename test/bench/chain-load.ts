@@ -92,7 +92,7 @@ export async function insertWaiting(
     insert into slots (address, amount_base_units, token, deployment, payment_id, store_id,
       price_base_units, is_exclusive, expires_at)
     select address, amount_base_units, token, deployment, payment_id, store_id, price_base_units, false, expires_at
-    from payments where deployment = ${deployment.deployment}`
+    from payments where payment_id = any (${ids})`
   await db`analyze payments, slots, wallets`
   return waiting
 }

@@ -1,5 +1,9 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import type { Db } from '#shared/db.ts'
 import { startTestChain, type TestChain } from '../support/anvil.ts'
+import { seedStore } from '../support/seed.ts'
 import { type BenchContext, type Figure, percentile } from './bench.ts'
 import {
   insertWaiting,
@@ -8,7 +12,7 @@ import {
   startBenchFollower,
   type Waiting,
 } from './chain-load.ts'
-import { arrivals, giveEndpoint, startBenchDispatcher } from './webhook-load.ts'
+import { giveEndpoint, startBenchDispatcher } from './webhook-load.ts'
 
 export const name = 'latency'
 
@@ -30,13 +34,14 @@ type Delays = { ours: number[]; theirs: number[] }
  * dispatcher at work, to its webhook at the seller's server; beside it the same and one POST.
  */
 export async function run(context: BenchContext): Promise<Figure[]> {
-  const port = Number((await context.spawn('receiver-main.ts')).line)
+  const receiver = await startReceiver()
+  context.defer(receiver.stop)
   const { db, url } = await context.database()
   const chain = await startTestChain()
   context.defer(() => chain.stop())
   const deployment = chain.deployments().base
   const seller = await seedSeller(db, deployment)
-  const waiting = await insertWaiting(db, deployment, seller, 2 * ROUND_COUNT)
+  const waiting = await insertWaiting(db, deployment, seller, ROUND_COUNT)
   await chain.automine(false)
   const follower = startBenchFollower(db, deployment)
   context.defer(() => follower.stop())
@@ -51,25 +56,21 @@ export async function run(context: BenchContext): Promise<Figure[]> {
   const isCommitted = (paymentId: string) => commits.has(paymentId)
 
   const bare = await startBare(db, chain)
-  const first = await pay(chain, waiting.slice(0, ROUND_COUNT), bare.next, isCommitted)
+  const first = await pay(chain, waiting, bare.next, isCommitted)
   bare.stop()
 
-  await giveEndpoint(db, seller.store.storeId, `http://127.0.0.1:${port}/store`)
+  // Another store, of which nothing waits to be told.
+  const told = await seedStore(db, { wallets: [] })
+  await giveEndpoint(db, told.store.storeId, `${receiver.url}/store`)
+  const toTell = await insertWaiting(db, deployment, told, ROUND_COUNT)
   const dispatcher = startBenchDispatcher(db, url)
   context.defer(() => dispatcher.stop())
   await dispatcher.ready
-  const posting = await startBare(db, chain, `http://127.0.0.1:${port}/bare`)
+  const posting = await startBare(db, chain, `${receiver.url}/bare`)
   context.defer(posting.stop)
-  const second = await pay(chain, waiting.slice(ROUND_COUNT), posting.next, isCommitted)
-  // Asked for at the end: the answer grows, and asking disturbs what is measured.
-  const received = new Map<string, number>()
-  await untilTrue(async () => {
-    for (const [eventId, at] of await arrivals(port)) {
-      received.set(eventId.split(':')[0] ?? '', at - performance.timeOrigin)
-    }
-    return second.every(({ paymentId }) => received.has(paymentId))
-  })
-  return toFigures(toDelays(first, commits), toDelays(second, received))
+  const second = await pay(chain, toTell, posting.next, isCommitted)
+  await untilTrue(() => second.every(({ paymentId }) => receiver.arrivals.has(paymentId)))
+  return toFigures(toDelays(first, commits), toDelays(second, receiver.arrivals))
 }
 
 type Round = { paymentId: string; minedAt: number; bareAt: number }
@@ -153,6 +154,21 @@ async function startBare(db: Db, chain: TestChain, endpoint?: string) {
       }),
     stop: () => socket.close(),
   }
+}
+
+/** A seller's server in this process, by whose clock everything here is told: when each payment's first event arrived. */
+async function startReceiver() {
+  const arrivals = new Map<string, number>()
+  const server = createServer((request, response) => {
+    const [paymentId = ''] = String(request.headers['x-service-delivery']).split(':')
+    if (!arrivals.has(paymentId)) arrivals.set(paymentId, performance.now())
+    request.resume()
+    request.on('end', () => response.end('ok'))
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  return { url: `http://127.0.0.1:${port}`, arrivals, stop: () => server.close() }
 }
 
 async function untilTrue(check: () => boolean | Promise<boolean>): Promise<void> {
