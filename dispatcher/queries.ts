@@ -121,16 +121,20 @@ export async function promoteDue(
       where f.queued_until <= service_now()
       limit ${windows.totalCountMax}
     ), locked as materialized (
-      select d.delivery_id
+      select d.delivery_row
       from due
-      join deliveries d using (delivery_id)
-      where d.status = 'PENDING' and d.queued_until <= service_now()
-      for update of d skip locked
+      cross join lateral (
+        select d.ctid as delivery_row
+        from deliveries d
+        where d.delivery_id = due.delivery_id and d.status = 'PENDING' and d.queued_until <= service_now()
+        for update skip locked
+        offset 0
+      ) d
     )
     update deliveries d
     set queued_until = service_now() + make_interval(secs => ${windows.queuedForMs / 1000})
     from locked l
-    where d.delivery_id = l.delivery_id
+    where d.ctid = l.delivery_row
     returning d.delivery_id, d.store_id, d.queued_until::text as token`
 }
 

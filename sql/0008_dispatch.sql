@@ -11,7 +11,9 @@ drop index deliveries_due;
 -- rooms         store ids and their room, of stores whose room is not the ordinary one
 --
 -- The caller's transaction adds the jobs and commits. For its rest plans go by index: the relay touches some hundred rows of
--- tables with millions, but a plan is kept, and one made while a table was empty would scan it for ever.
+-- tables with millions, but a plan is kept, and one made while a table was empty would scan it for ever. For the same reason
+-- rows of large tables are looked up one by one ("offset 0" keeps a look-up from becoming a join), and rows that were read
+-- under a lock are found again by their place.
 create function relay_events(
   delivery_ids text[],
   delivery_window interval,
@@ -40,6 +42,7 @@ declare
   held_store_ids text[];
   held_modes text[];
   held_sequences bigint[];
+  held_rows tid[];
   time timestamptz := service_now();
 begin
   perform set_config('enable_seqscan', 'off', true);
@@ -51,40 +54,45 @@ begin
       select store_id, mode from waiting_events order by order_key, event_id limit event_count_max
     ) w
   ), locked as materialized (
-    select s.store_id, s.mode, s.last_sequence
+    select s.store_id, s.mode, s.last_sequence, s.ctid as counter_row
     from waiting w
-    join event_sequences s on s.store_id = w.store_id and s.mode = w.mode
-    for update of s skip locked
+    cross join lateral (
+      select s.store_id, s.mode, s.last_sequence, s.ctid
+      from event_sequences s
+      where s.store_id = w.store_id and s.mode = w.mode
+      for update skip locked
+      offset 0
+    ) s
   ), made as (
     insert into event_sequences (store_id, mode)
     select w.store_id, w.mode
     from waiting w
     where not exists (select from event_sequences s where s.store_id = w.store_id and s.mode = w.mode)
     on conflict do nothing
-    returning event_sequences.store_id, event_sequences.mode, event_sequences.last_sequence
+    returning event_sequences.store_id, event_sequences.mode, event_sequences.last_sequence, event_sequences.ctid
   )
-  select array_agg(h.store_id), array_agg(h.mode), array_agg(h.last_sequence)
-  into held_store_ids, held_modes, held_sequences
+  select array_agg(h.store_id), array_agg(h.mode), array_agg(h.last_sequence), array_agg(h.counter_row)
+  into held_store_ids, held_modes, held_sequences, held_rows
   from (select * from locked union all select * from made) h;
   if held_store_ids is null then
     return;
   end if;
   return query
     with numbered as materialized (
-      select w.order_key, w.event_id, w.store_id, w.mode, w.place, h.last_sequence,
+      select w.waiting_row, w.event_id, w.store_id, w.mode, w.place, h.last_sequence, h.counter_row,
         row_number() over (partition by w.store_id, w.mode order by w.place) as store_place
       from (
-        select order_key, event_id, store_id, mode, row_number() over (order by order_key, event_id) as place
+        select ctid as waiting_row, event_id, store_id, mode, row_number() over (order by order_key, event_id) as place
         from waiting_events
         order by order_key, event_id
         limit event_count_max
       ) w
-      join unnest(held_store_ids, held_modes, held_sequences) h (store_id, mode, last_sequence)
-        on h.store_id = w.store_id and h.mode = w.mode
+      join unnest(held_store_ids, held_modes, held_sequences, held_rows)
+        h (store_id, mode, last_sequence, counter_row) on h.store_id = w.store_id and h.mode = w.mode
     ), taken as (
       delete from waiting_events w
       using numbered n
-      where w.order_key = n.order_key and w.event_id = n.event_id
+      where w.ctid = n.waiting_row
     ), placed as (
       insert into event_numbers (store_id, mode, sequence, event_id)
       select n.store_id, n.mode, n.last_sequence + n.store_place, n.event_id from numbered n
@@ -92,38 +100,42 @@ begin
       update event_sequences s
       set last_sequence = n.last_sequence
       from (
-        select m.store_id, m.mode, max(m.last_sequence + m.store_place) as last_sequence
+        select m.counter_row, max(m.last_sequence + m.store_place) as last_sequence
         from numbered m
-        group by m.store_id, m.mode
+        group by m.counter_row
       ) n
-      where s.store_id = n.store_id and s.mode = n.mode
-    ), owed as materialized (
+      where s.ctid = n.counter_row
+    ), told as materialized (
       select n.event_id, n.store_id, n.mode, e.type, e.payment_id, e.body, s.webhook_url,
         e.created_at + delivery_window as deadline_at,
         -- None without an endpoint.
         case when s.webhook_url is not null then delivery_ids[n.place] end as delivery_id,
         s.webhook_url is not null and n.store_place <= coalesce((rooms ->> n.store_id)::integer, room) as is_queued
       from numbered n
-      join events e on e.event_id = n.event_id
-      join stores s on s.store_id = n.store_id
+      cross join lateral (
+        select e.type, e.payment_id, e.body, e.created_at from events e where e.event_id = n.event_id offset 0
+      ) e
+      cross join lateral (
+        select s.webhook_url from stores s where s.store_id = n.store_id offset 0
+      ) s
     ), made as (
       insert into deliveries (delivery_id, event_id, store_id, mode, event_type, payment_id, url, next_attempt_at,
         deadline_at, queued_until, created_at)
-      select o.delivery_id, o.event_id, o.store_id, o.mode, o.type, o.payment_id, o.webhook_url, time,
-        o.deadline_at, case when o.is_queued then time + queued_for else '-infinity' end, time
-      from owed o
-      where o.delivery_id is not null
+      select t.delivery_id, t.event_id, t.store_id, t.mode, t.type, t.payment_id, t.webhook_url, time,
+        t.deadline_at, case when t.is_queued then time + queued_for else '-infinity' end, time
+      from told t
+      where t.delivery_id is not null
     )
-    select o.store_id, o.delivery_id, o.is_queued, (time + queued_for)::text, o.event_id, o.type,
-      o.deadline_at, case when o.is_queued then o.body end, o.webhook_url,
-      case when o.is_queued then array(
+    select t.store_id, t.delivery_id, t.is_queued,
+      (time + queued_for)::text, t.event_id, t.type, t.deadline_at, case when t.is_queued then t.body end, t.webhook_url,
+      case when t.is_queued then array(
         select k.webhook_secret_id
         from webhook_secrets k
-        where k.store_id = o.store_id and (k.expires_at is null or k.expires_at > time)
+        where k.store_id = t.store_id and (k.expires_at is null or k.expires_at > time)
         order by k.webhook_secret_id desc
         limit secret_count_max
       ) end,
       time
-    from owed o;
+    from told t;
 end
 $$;

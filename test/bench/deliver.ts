@@ -14,11 +14,11 @@ export const name = 'deliver'
 
 const STORE_COUNT = 1_000
 /** Deliveries to each store before the clock starts, for compilers, caches and connections, and behind it. */
-const WARM_PER_STORE = 5
+const WARM_PER_STORE = 20
 const EVENTS_PER_STORE = 40
 const GOAL = 0.5
 const RAW_CONCURRENCY = 64
-const RAW_WARM_COUNT = 5_000
+const RAW_WARM_COUNT = 20_000
 const RAW_COUNT = 40_000
 const RECORD_TIMEOUT_MS = 5_000
 
