@@ -58,6 +58,13 @@ export async function readCandidates(
   const found: Candidate[][] = hits.map(() => [])
   if (hits.length === 0) return found
   const mode = deployment.slice(deployment.indexOf(':') + 1)
+  const byReference = sql`
+      union all
+      select seen.index, 'reference', p.payment_id, null
+      from seen
+      join payments p on p.reference_key = any (seen.refs) and p.deployment = ${deployment}
+        -- A key names a payment; it cannot make money that went elsewhere, or another token, its own.
+        and p.address = seen.address and p.token = seen.token`
   const rows = await sql<(Candidate & { index: number })[]>`
     with seen as (
       select * from jsonb_to_recordset(${sql.json(hits.map(toSeen))}) as t (
@@ -75,12 +82,7 @@ export async function readCandidates(
       from seen
       join xpub_addresses x on x.address = seen.address
       join payments p on p.payment_id = x.payment_id and p.mode = ${mode}
-      union all
-      select seen.index, 'reference', p.payment_id, null
-      from seen
-      join payments p on p.reference_key = any (seen.refs) and p.deployment = ${deployment}
-        -- A key names a payment; it cannot make money that went elsewhere, or another token, its own.
-        and p.address = seen.address and p.token = seen.token
+      ${hits.some(({ observation }) => observation.references) ? byReference : sql``}
     ),
     -- Who else may be meant matters only where nobody is for sure.
     unsure as (

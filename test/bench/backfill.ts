@@ -26,7 +26,8 @@ const HITS_PER_BLOCK = 1_000
 const EMPTY_BLOCKS = 20
 const GOAL_RATIO = 0.5
 const TIMEOUT_MS = 300_000
-const LOOK_EVERY_MS = 5
+/** Rarely enough that looking does not slow down what is looked at. */
+const LOOK_EVERY_MS = 20
 const CLOSE_TIMEOUT_MS = 1_000
 
 /** Logs per second of each side. */
