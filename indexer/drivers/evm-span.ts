@@ -15,7 +15,7 @@ export type Span = {
 type Sized = { transfers: readonly unknown[] }
 
 /** Blocks of the first range, and of the widest. */
-const BLOCKS_FIRST = 8
+const BLOCKS_FIRST = 16
 const BLOCKS_MAX = 10_000
 /** Growth after each success: quick until the node first refuses, then slow, since a refusal costs a round trip. */
 const GROWTH_AT_FIRST = 2
