@@ -93,50 +93,46 @@ export type AttemptRecord = {
 /**
  * Writes attempts and what follows for their deliveries. A delivery that is no longer this job's (sent
  * anew by its seller, or taken over after a stall) keeps the schedule its new owner gave it. Rows are
- * locked in id order.
+ * taken in id order.
  */
 export async function recordAttempts(tx: Tx, records: readonly AttemptRecord[]): Promise<void> {
+  const sorted = [...records].sort((a, b) => (a.job.deliveryId < b.job.deliveryId ? -1 : 1))
+  const isOurs = tx`(d.status = 'PENDING' and d.queued_until = r.token)`
   await tx`
     with results as materialized (
-      select * from unnest(
-        ${records.map(({ job }) => job.deliveryId)}::text[],
-        ${records.map(({ job }) => job.token)}::text[],
-        ${records.map((one) => one.url)}::text[],
-        ${records.map((one) => one.at)}::timestamptz[],
-        ${records.map((one) => one.durationMs)}::integer[],
-        ${records.map((one) => one.responseStatus)}::integer[],
-        ${records.map((one) => one.responseBody)}::text[],
-        ${records.map((one) => one.error)}::text[],
-        ${records.map((one) => one.isSuccess)}::boolean[],
-        ${records.map((one) => one.nextAttemptAt)}::timestamptz[]
-      ) r (delivery_id, token, url, at, duration_ms, response_status, response_body, error,
+      select r.*, r.token_text::timestamptz as token from unnest(
+        ${sorted.map(({ job }) => job.deliveryId)}::text[],
+        ${sorted.map(({ job }) => job.token)}::text[],
+        ${sorted.map((one) => one.url)}::text[],
+        ${sorted.map((one) => one.at)}::timestamptz[],
+        ${sorted.map((one) => one.durationMs)}::integer[],
+        ${sorted.map((one) => one.responseStatus)}::integer[],
+        ${sorted.map((one) => one.responseBody)}::text[],
+        ${sorted.map((one) => one.error)}::text[],
+        ${sorted.map((one) => one.isSuccess)}::boolean[],
+        ${sorted.map((one) => one.nextAttemptAt)}::timestamptz[]
+      ) r (delivery_id, token_text, url, at, duration_ms, response_status, response_body, error,
         is_success, next_attempt_at)
-    ), locked as materialized (
-      select r.*, d.status = 'PENDING' and d.queued_until = r.token::timestamptz as is_ours
-      from results r
-      join deliveries d using (delivery_id)
-      order by r.delivery_id
-      for update of d
     ), updated as (
       update deliveries d set
         attempt_count = d.attempt_count + 1,
-        url = l.url,
+        url = r.url,
         status = case
-          when not l.is_ours then d.status
-          when l.is_success then 'DELIVERED'
-          when l.next_attempt_at is null then 'DEAD'
+          when not ${isOurs} then d.status
+          when r.is_success then 'DELIVERED'
+          when r.next_attempt_at is null then 'DEAD'
           else 'PENDING'
         end,
-        next_attempt_at = case when l.is_ours then l.next_attempt_at else d.next_attempt_at end,
-        queued_until = case when l.is_ours then '-infinity' else d.queued_until end,
-        delivered_at = case when l.is_ours and l.is_success then service_now() else d.delivered_at end,
+        next_attempt_at = case when ${isOurs} then r.next_attempt_at else d.next_attempt_at end,
+        queued_until = case when ${isOurs} then '-infinity' else d.queued_until end,
+        delivered_at = case when ${isOurs} and r.is_success then service_now() else d.delivered_at end,
         ended_at = case
-          when l.is_ours and l.next_attempt_at is null then service_now()
+          when ${isOurs} and r.next_attempt_at is null then service_now()
           else d.ended_at
         end
-      from locked l
-      where d.delivery_id = l.delivery_id
-      returning l.*, d.attempt_count
+      from results r
+      where d.delivery_id = r.delivery_id
+      returning r.*, d.attempt_count
     )
     insert into attempts
       (delivery_id, attempt_number, at, duration_ms, response_status, response_body, error, url)
