@@ -11,6 +11,8 @@ export type RateCount = { limit: number; requestCount: number; resetSeconds: num
  */
 export type BlockCache = Map<string, number>
 
+/** Seconds of a caller's window of checkouts and renewals, which are counted together (contract section 1, "Checkout rate"). */
+export const CHECKOUT_WINDOW_S = 60
 /** Callers remembered by a process; over it the longest-known one is asked about again. */
 const BLOCKED_MAX = 10_000
 

@@ -13,6 +13,7 @@ import { REFERENCE_PAGES } from './openapi/docs.ts'
 import { PAGES } from './pages/pages.ts'
 import { createPaymentChanges } from './payment-changes.ts'
 import { readShownPayments } from './payments/queries.ts'
+import { CHECKOUT_WINDOW_S } from './rate-limit.ts'
 import { createRechecks } from './rechecks.ts'
 
 export type RunningApi = {
@@ -41,8 +42,6 @@ export type StartOptions = {
 /** Milliseconds from the request to stop until connections are cut. */
 export const STOP_TIMEOUT_MS = 4_000
 
-/** Seconds of a caller's window (contract section 1, "Checkout rate"). */
-const CHECKOUT_WINDOW_S = 60
 /** Checkouts claimed in one transaction, and such transactions at a time: claims wait for each other's flush to disk. */
 const CHECKOUTS_MAX = 32
 const CHECKOUT_RUNS_MAX = 3

@@ -1,3 +1,4 @@
+import { assert } from '#shared/assert.ts'
 import { type Db, type Tx, withTransaction } from '#shared/db.ts'
 import { deriveAddresses } from '#shared/networks/addresses.ts'
 import type { ApiDeps } from './deps.ts'
@@ -10,6 +11,8 @@ const LOW = 50
 const STEP = 20
 /** Steps of one filling in the background. */
 const STEPS_MAX = 2 * (AHEAD / STEP)
+/** Times a claim is tried again after addresses were derived, while others take them. */
+const CLAIM_STEPS_MAX = 100
 
 /** What an xpub's pool holds. */
 type Pool = { derivedCount: number; freeCount: number }
@@ -24,6 +27,21 @@ export function extendPool(deps: ApiDeps, xpub: string): Promise<{ isFull: boole
   const step = takeStep(deps.db, xpub).finally(() => deps.xpubSteps.delete(xpub))
   deps.xpubSteps.set(xpub, step)
   return step
+}
+
+/** Claims again, deriving addresses before each time, for as long as the claim finds its pool empty. */
+export async function claimFromPool<C extends { code: string | null; xpub: string | null }>(
+  deps: ApiDeps,
+  first: C,
+  claimAgain: () => Promise<C>,
+): Promise<C> {
+  let claim = first
+  for (let step = 0; claim.code === 'pool_empty' && step < CLAIM_STEPS_MAX; step += 1) {
+    assert(claim.xpub !== null, 'an empty pool has a name')
+    await extendPool(deps, claim.xpub)
+    claim = await claimAgain()
+  }
+  return claim
 }
 
 /** Fills up a pool that runs low, off the request's path. `left` is how many lie above the address just taken. */

@@ -13,8 +13,8 @@ import { moveSubscription } from '#shared/subscriptions/transition.ts'
 import { announce } from '../announce.ts'
 import { rateKeyOfIp } from '../client-ip.ts'
 import type { ApiDeps } from '../deps.ts'
-import { limitRate } from '../rate-limit.ts'
-import { extendPool, fillInBackground } from '../xpub-pool.ts'
+import { CHECKOUT_WINDOW_S, limitRate } from '../rate-limit.ts'
+import { claimFromPool, fillInBackground } from '../xpub-pool.ts'
 import { listOptions, type NetworkFacts, resolveNetwork } from './network.ts'
 import type { RenewalCheckoutBody, RenewalObject } from './renewal-model.ts'
 import { claimRenewal, type RenewalDraft, type RenewalRow, readRenewal } from './renewal-queries.ts'
@@ -24,10 +24,6 @@ import { failClaim } from './service.ts'
 const TOKEN = /^renew_[0-9a-f]{64}$/
 /** Minutes a renewal's payment is open: as long as any checkout that says nothing. */
 const TTL_MINUTES = 60
-/** Seconds in which the checkouts of one caller are counted, these among them (spec section 8). */
-const RATE_WINDOW_S = 60
-/** Times a claim is tried again after addresses were derived, while others take them. */
-const POOL_STEPS_MAX = 100
 
 /** Error: renewal_not_found. */
 export async function findRenewal(deps: ApiDeps, token: string): Promise<RenewalRow> {
@@ -72,14 +68,14 @@ export async function checkOutRenewal(
 ): Promise<PaymentObject> {
   const clientIp = rateKeyOfIp(caller.clientIp)
   const limit = deps.config.rateLimitCheckout
-  const rate = { limit, windowSeconds: RATE_WINDOW_S }
+  const rate = { limit, windowSeconds: CHECKOUT_WINDOW_S }
   Object.assign(caller.headers, await limitRate(deps, `checkout:${clientIp}`, rate))
   const row = await findRenewal(deps, token)
   refuseUnpayable(row)
   const draft = toDraft(deps, row, pickNetwork(deps, row, wish))
   const claim = await takeSlot(deps, row, draft, clientIp)
   if (claim.code !== null) {
-    failClaim(deps, claim.code, { limit, requestCount: 0, resetSeconds: RATE_WINDOW_S })
+    failClaim(deps, claim.code, { limit, requestCount: 0, resetSeconds: CHECKOUT_WINDOW_S })
   }
   if (claim.xpub !== null) fillInBackground(deps, claim.xpub, claim.xpubLeft ?? 0)
   const payment = await readPayment(deps.db, draft.payment_id)
@@ -153,11 +149,6 @@ async function takeSlot(deps: ApiDeps, row: RenewalRow, draft: RenewalDraft, cli
     ...{ clientIp, openPaymentsPerIp, ttlMinutes: TTL_MINUTES },
     capUsd: Object.entries(planCapsUsd).find(([plan]) => plan === row.plan)?.[1] ?? null,
   }
-  let claim = await claimRenewal(deps.db, draft, terms)
-  for (let step = 0; claim.code === 'pool_empty' && step < POOL_STEPS_MAX; step += 1) {
-    assert(claim.xpub !== null, 'an empty pool has a name')
-    await extendPool(deps, claim.xpub)
-    claim = await claimRenewal(deps.db, draft, terms)
-  }
-  return claim
+  const claim = () => claimRenewal(deps.db, draft, terms)
+  return claimFromPool(deps, await claim(), claim)
 }

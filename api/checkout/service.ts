@@ -13,7 +13,7 @@ import { rateKeyOfIp } from '../client-ip.ts'
 import type { ApiDeps } from '../deps.ts'
 import { METADATA_BYTES_MAX } from '../fields.ts'
 import { blockCaller, type RateCount, rateHeaders, refuseBlocked } from '../rate-limit.ts'
-import { extendPool, fillInBackground } from '../xpub-pool.ts'
+import { claimFromPool, fillInBackground } from '../xpub-pool.ts'
 import type { CheckoutBody, CheckoutInfoBody, CheckoutInfoObject } from './model.ts'
 import { listOptions, resolveNetwork } from './network.ts'
 import { type Claim, type ClaimRequest, claimCheckout, type PaidFor, readTerms } from './queries.ts'
@@ -21,8 +21,6 @@ import { openSubscriptionCheckout } from './subscription.ts'
 
 /** Minutes a payment is open when the caller says nothing (spec section 4). */
 const TTL_MINUTES_DEFAULT = 60
-/** Times a claim is tried again after addresses were derived, while others take them. */
-const POOL_STEPS_MAX = 100
 /** Seconds to come back after when too many payments of one address are open: the shortest window. */
 const OPEN_PAYMENTS_RETRY_S = 60
 
@@ -120,12 +118,7 @@ async function settleClaim(
     claimAgain = () => openSubscriptionCheckout(deps, mode, request)
     claim = await claimAgain()
   }
-  for (let step = 0; claim.code === 'pool_empty' && step < POOL_STEPS_MAX; step += 1) {
-    assert(claim.xpub !== null, 'an empty pool has a name')
-    await extendPool(deps, claim.xpub)
-    claim = await claimAgain()
-  }
-  return claim
+  return claimFromPool<Claim>(deps, claim, claimAgain)
 }
 
 function readPaidFor(body: CheckoutInfoBody, origin: string | null): Order {
