@@ -2,7 +2,7 @@ import { withTransaction } from '#shared/db.ts'
 import { requestDeadMail } from '#shared/mail-requests.ts'
 import { type Bell, pause } from './bell.ts'
 import type { DispatcherDeps, Timing } from './dispatcher.ts'
-import { closeWindows, releaseSlots } from './expire.ts'
+import { expirePayments, releaseSlots } from './expire.ts'
 import { sendMails } from './mail.ts'
 import type { Numbers } from './numbers.ts'
 import { endParked } from './queries.ts'
@@ -24,7 +24,7 @@ export function createChores(
 ): Readonly<Record<string, () => Promise<void>>> {
   return {
     async windows() {
-      const movedCount = await closeWindows(deps.db, deps.door)
+      const movedCount = await expirePayments(deps)
       numbers.expired(movedCount)
       if (movedCount === 0) await pause(timing.windowMs, signal)
     },

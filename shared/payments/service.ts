@@ -2,9 +2,14 @@ import { type Db, type Tx, withTransaction } from '#shared/db.ts'
 import { fail } from '#shared/errors.ts'
 import type { DoorSettings } from '#shared/payments/effects.ts'
 import type { PaymentTrigger } from '#shared/payments/machine.ts'
-import { lockPayments, readCredits } from '#shared/payments/queries.ts'
+import { type CreditRow, lockPayments, readCredits } from '#shared/payments/queries.ts'
 import type { LockedPayment } from '#shared/payments/row.ts'
-import { movePayment, type PaymentFacts } from '#shared/payments/transition.ts'
+import {
+  movePayment,
+  movePayments,
+  type PaymentCause,
+  type PaymentFacts,
+} from '#shared/payments/transition.ts'
 
 /** What a simulated payment ends as (contract section 3). */
 export const SIMULATED_OUTCOMES = ['CONFIRMED', 'UNDERPAID', 'OVERPAID', 'EXPIRED'] as const
@@ -63,25 +68,34 @@ export async function simulatePayment(
 }
 
 /**
- * Ends a payment whose window's clock has run out: one with nothing noticed expires; one that waited for a top-up and
- * has all it got at depth is underpaid; anything else still waits for the chain. `payment` must be locked, and the
- * caller vouches for the clock: the chain's position, read twice, is past `expiresAt`.
+ * Ends payments whose window's clock has run out: one with nothing noticed expires; one that waited for a top-up and
+ * has all it got at depth is underpaid; any other still waits for the chain. They must be locked, and the caller vouches
+ * for the clock: the chain's position, read twice, is past `expiresAt`. Answers the ids of those that moved.
  */
-export async function closeWindow(
+export async function closeWindows(
   tx: Tx,
-  payment: LockedPayment,
+  payments: readonly LockedPayment[],
   settings: DoorSettings,
-): Promise<LockedPayment | undefined> {
+): Promise<string[]> {
+  const waiting = payments.filter((one) => one.status === 'DETECTED' && one.topUpUntilExpiry)
+  const credits = await readCredits(
+    tx,
+    waiting.map(({ paymentId }) => paymentId),
+  )
+  const causes = payments.flatMap((payment) => {
+    return toClosing(payment, credits.get(payment.paymentId) ?? []) ?? []
+  })
+  return [...(await movePayments(tx, causes, settings)).keys()]
+}
+
+function toClosing(payment: LockedPayment, credits: readonly CreditRow[]): PaymentCause | null {
   if (payment.status === 'PENDING') {
-    return movePayment(tx, payment, 'windowClosed', { receivedBaseUnits: 0n }, settings)
+    return { payment, trigger: 'windowClosed', facts: { receivedBaseUnits: 0n } }
   }
-  if (payment.status !== 'DETECTED' || !payment.topUpUntilExpiry) return undefined
-  const credits = (await readCredits(tx, [payment.paymentId])).get(payment.paymentId) ?? []
-  if (credits.length === 0 || credits.some((credit) => !credit.isFinal || credit.isHeld)) {
-    return undefined
-  }
+  const areAtDepth = credits.every((credit) => credit.isFinal && !credit.isHeld)
+  if (credits.length === 0 || !areAtDepth) return null
   const countedTransferIds = credits.map((credit) => credit.transferId)
-  return movePayment(tx, payment, 'lessAtDepth', { countedTransferIds }, settings)
+  return { payment, trigger: 'lessAtDepth', facts: { countedTransferIds } }
 }
 
 async function lockPayment(tx: Tx, paymentId: string): Promise<LockedPayment> {

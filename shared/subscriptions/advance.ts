@@ -1,7 +1,7 @@
 import type { Tx } from '#shared/db.ts'
 import type { DoorSettings } from '#shared/payments/effects.ts'
 import { lockPayments } from '#shared/payments/queries.ts'
-import { closeWindow } from '#shared/payments/service.ts'
+import { closeWindows } from '#shared/payments/service.ts'
 import { lockSubscription, readClosedWindows, writeClock } from '#shared/subscriptions/queries.ts'
 import { runUntil } from '#shared/subscriptions/service.ts'
 
@@ -24,7 +24,7 @@ export async function advanceSubscription(
   const before = await lockSubscription(tx, subscriptionId)
   if (before === undefined || before.mode !== 'test') return 'unknown'
   if (to < before.now) return 'past'
-  for (const payment of windows.values()) await closeWindow(tx, payment, settings)
+  await closeWindows(tx, [...windows.values()], settings)
   const subscription = (await lockSubscription(tx, subscriptionId)) ?? before
   await runUntil(tx, subscription, to, settings.subscriptions)
   await writeClock(tx, subscriptionId, to)

@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { newId } from '#shared/ids.ts'
-import { closeWindows, releaseSlots } from '../../dispatcher/expire.ts'
+import { createLog, silentLog } from '#shared/log.ts'
+import { expirePayments, releaseSlots } from '../../dispatcher/expire.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { TEST_DOOR } from '../support/door.ts'
 import { randomEvmAddress } from '../support/seed.ts'
 import { type Shop, seedShop } from './support.ts'
-
-const DOOR = TEST_DOOR
 
 type Options = {
   clock?: 'CHAIN' | 'OURS'
@@ -49,6 +48,7 @@ describe('closing payment windows', () => {
       from payments where payment_id = ${paymentId}`
     return paymentId
   }
+  const expire = (log = silentLog) => expirePayments({ db: database.db, door: TEST_DOOR, log })
   const statusOf = async (paymentId: string) => {
     const [row] = await database.db<{ status: string }[]>`
       select status from payments where payment_id = ${paymentId}`
@@ -67,7 +67,7 @@ describe('closing payment windows', () => {
 
   test('PENDING past its window, by our clock: EXPIRED, with one event and its slot in quarantine', async () => {
     const paymentId = await openPayment()
-    assert.equal(await closeWindows(database.db, DOOR), 1)
+    assert.equal(await expire(), 1)
     assert.equal(await statusOf(paymentId), 'EXPIRED')
     const events = await database.db`select event_id from events where payment_id = ${paymentId}`
     assert.deepEqual(
@@ -82,27 +82,23 @@ describe('closing payment windows', () => {
 
   test('a window that is still open is left alone', async () => {
     const paymentId = await openPayment({ expiresIn: '1 minute' })
-    assert.equal(await closeWindows(database.db, DOOR), 0)
+    assert.equal(await expire(), 0)
     assert.equal(await statusOf(paymentId), 'PENDING')
   })
 
   test('by the chain’s clock it waits until the position read twice is past the window', async () => {
     const deployment = 'arbitrum:test'
     const paymentId = await openPayment({ clock: 'CHAIN', deployment, expiresIn: '-10 minutes' })
-    assert.equal(await closeWindows(database.db, DOOR), 0, 'no indexer at all')
+    assert.equal(await expire(), 0, 'no indexer at all')
     await audit(deployment, '-11 minutes')
-    assert.equal(await closeWindows(database.db, DOOR), 0, 'behind, although the head is ahead')
+    assert.equal(await expire(), 0, 'behind, although the head is ahead')
     await database.db`
       update deployments
       set audited_time = (select expires_at from payments where payment_id = ${paymentId})
       where deployment = ${deployment}`
-    assert.equal(
-      await closeWindows(database.db, DOOR),
-      0,
-      'a block at the last moment still counts',
-    )
+    assert.equal(await expire(), 0, 'a block at the last moment still counts')
     await audit(deployment, '-9 minutes')
-    assert.equal(await closeWindows(database.db, DOOR), 1)
+    assert.equal(await expire(), 1)
     assert.equal(await statusOf(paymentId), 'EXPIRED')
   })
 
@@ -110,13 +106,13 @@ describe('closing payment windows', () => {
     const deployment = 'optimism:test'
     await audit(deployment, '1 hour')
     await openPayment({ clock: 'CHAIN', deployment, expiresIn: '1 minute' })
-    assert.equal(await closeWindows(database.db, DOOR), 0)
+    assert.equal(await expire(), 0)
   })
 
   test('DETECTED waits for its depth, window or not', async () => {
     const paymentId = await openPayment({ status: 'DETECTED' })
     await credit(paymentId, false)
-    assert.equal(await closeWindows(database.db, DOOR), 0)
+    assert.equal(await expire(), 0)
     assert.equal(await statusOf(paymentId), 'DETECTED')
   })
 
@@ -130,10 +126,33 @@ describe('closing payment windows', () => {
     await credit(inDoubt, true, true)
     const atDepth = await openPayment({ status: 'DETECTED' }, topUp)
     await credit(atDepth, true)
-    assert.equal(await closeWindows(database.db, DOOR), 1)
+    assert.equal(await expire(), 1)
     assert.equal(await statusOf(atDepth), 'UNDERPAID')
     assert.equal(await statusOf(onItsWay), 'DETECTED')
     assert.equal(await statusOf(inDoubt), 'DETECTED')
+  })
+
+  test('one that cannot be closed is told, and holds up nobody', async () => {
+    const broken = await openPayment({ expiresIn: '-1 hour' })
+    await database.db.unsafe(`
+      create function refuse() returns trigger language plpgsql as $$ begin raise 'refused by the test'; end $$;
+      create trigger refuse before insert on events for each row
+      when (new.payment_id = '${broken}') execute function refuse();`)
+    const fine = [await openPayment(), await openPayment()]
+    const lines: string[] = []
+    const log = createLog({
+      ...{ level: 'error', format: 'json', name: 'dispatcher' },
+      write: (line) => lines.push(line),
+    })
+    assert.equal(await expire(log), 2)
+    assert.equal(await statusOf(broken), 'PENDING')
+    for (const paymentId of fine) assert.equal(await statusOf(paymentId), 'EXPIRED')
+    assert.deepEqual(
+      lines.map((line) => JSON.parse(line).message),
+      ['a payment’s window cannot be closed'],
+    )
+    await database.db`drop trigger refuse on events`
+    assert.equal(await expire(), 1, 'and it ends once nothing hinders it')
   })
 
   test('several dispatchers at once expire each payment once', { timeout: 30_000 }, async () => {
@@ -141,7 +160,7 @@ describe('closing payment windows', () => {
     for (let count = 0; count < 250; count += 1) ids.push(await openPayment())
     let moved = 0
     for (let round = 0; round < 10; round += 1) {
-      const counts = await Promise.all([1, 2, 3].map(() => closeWindows(database.db, DOOR)))
+      const counts = await Promise.all([1, 2, 3].map(() => expire()))
       moved += counts.reduce((sum, count) => sum + count, 0)
     }
     assert.equal(moved, 250)
@@ -153,7 +172,7 @@ describe('closing payment windows', () => {
 
   test('a slot is released when its quarantine is over, not before', async () => {
     const paymentId = await openPayment()
-    await closeWindows(database.db, DOOR)
+    await expire()
     const isHeld = async () =>
       (await database.db`select from slots where payment_id = ${paymentId}`).length === 1
     await releaseSlots(database.db)
@@ -167,7 +186,7 @@ describe('closing payment windows', () => {
   test('a slot on a chain is held until the chain was read past its release', async () => {
     const paymentId = await openPayment({ clock: 'CHAIN', deployment: 'slow:test' })
     await audit('slow:test', '1 second')
-    await closeWindows(database.db, DOOR)
+    await expire()
     await database.db`
       update slots set release_at = service_now() - interval '1 hour' where payment_id = ${paymentId}`
     await audit('slow:test', '-2 hours')
