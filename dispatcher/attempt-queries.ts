@@ -1,6 +1,7 @@
 import type { SqlLike, Tx } from '#shared/db.ts'
 import { SIGNING_SECRET_COUNT_MAX } from '#shared/webhook-secret.ts'
 import type { Job } from './job.ts'
+import type { Release, Released } from './release.ts'
 
 /** A delivery as it is about to be attempted. */
 export type DueDelivery = {
@@ -140,26 +141,39 @@ export async function recordAttempts(tx: Tx, records: readonly AttemptRecord[]):
     from updated`
 }
 
-/** Makes the failed deliveries of these stores due at once; answers how many of each. */
+/** Makes the failed deliveries of these stores due at once, those that would be first, up to a count of each store. */
 export async function releaseWaiting(
   tx: Tx,
-  storeIds: readonly string[],
-): Promise<{ storeId: string; count: number }[]> {
+  stores: readonly Release[],
+  countMax: number,
+): Promise<Released[]> {
   return tx`
-    with waiting as (
-      select delivery_id
-      from deliveries
-      where store_id = any (${[...storeIds]}) and status = 'PENDING' and attempt_count > 0
-        and next_attempt_at > service_now() and queued_until <= service_now()
-      for update skip locked
+    with waiting as materialized (
+      select f.*
+      from unnest(
+        ${stores.map((store) => store.storeId)}::text[],
+        ${stores.map((store) => store.from)}::text[]
+      ) s (store_id, from_text)
+      cross join lateral (
+        select d.ctid as delivery_row, d.next_attempt_at
+        from deliveries d
+        where d.store_id = s.store_id and d.status = 'PENDING' and d.attempt_count > 0
+          and d.next_attempt_at > service_now() and d.next_attempt_at >= s.from_text::timestamptz
+          and d.queued_until <= service_now()
+        order by d.next_attempt_at
+        limit ${countMax}
+        for update skip locked
+      ) f
     ), released as (
       update deliveries d
       set next_attempt_at = service_now()
       from waiting w
-      where d.delivery_id = w.delivery_id
-      returning d.store_id
+      where d.ctid = w.delivery_row
+      returning d.store_id, w.next_attempt_at
     )
-    select store_id, count(*)::integer as count from released group by store_id`
+    select store_id, count(*)::integer as count, max(next_attempt_at)::text as until
+    from released
+    group by store_id`
 }
 
 /** Gives deliveries back unattempted, to be promoted again after a while. */

@@ -6,7 +6,7 @@ import { pause } from './bell.ts'
 import { createTally, type Job, type Tally } from './job.ts'
 import { preferIndexes } from './queries.ts'
 import { type Queue, QueueLostError } from './queue.ts'
-import type { ReleaseGate } from './release.ts'
+import { RELEASE_COUNT_MAX, type ReleaseGate } from './release.ts'
 
 /** Attempts written in one transaction, a count. */
 const BATCH_MAX = 1_000
@@ -148,6 +148,7 @@ async function write(deps: WriteDeps, batch: readonly Settlement[]): Promise<voi
     attempted.filter((one) => one.record.isSuccess).map((one) => one.storeId),
   )
   const releasing = deps.gate.due([...succeeded], deps.monotonicMs())
+  const releaseCountMax = Math.ceil(RELEASE_COUNT_MAX / Math.max(1, releasing.length))
   const released = await withTransaction(deps.db, async (tx) => {
     await preferIndexes(tx)
     if (records.length > 0) await recordAttempts(tx, records)
@@ -161,10 +162,12 @@ async function write(deps: WriteDeps, batch: readonly Settlement[]): Promise<voi
       await giveBack(tx, jobs, deferMs)
     }
     await deps.queue.settle(tx, deps.tally.ended(jobs))
-    return releasing.length === 0 ? [] : releaseWaiting(tx, releasing)
+    return releasing.length === 0 ? [] : releaseWaiting(tx, releasing, releaseCountMax)
   })
   deps.tally.count(jobs)
-  const counts = new Map(released.map(({ storeId, count }) => [storeId, count]))
-  deps.gate.released(releasing, counts, deps.monotonicMs())
-  deps.onWritten(storeIds, [...counts.keys()])
+  deps.gate.released(releasing, released, releaseCountMax, deps.monotonicMs())
+  deps.onWritten(
+    storeIds,
+    released.map((one) => one.storeId),
+  )
 }

@@ -1,10 +1,19 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { RELEASE_COUNT_MAX } from '../../dispatcher/release.ts'
 import { createTestDatabase, type TestDatabase, travel } from '../support/database.ts'
 import { type Receiver, startReceiver } from '../support/receiver.ts'
 import { until } from '../support/until.ts'
 import { isGenuine } from '../support/verify-webhook.ts'
-import { addSecret, dispatch, emit, readDeliveries, seedShop, skipWait } from './support.ts'
+import {
+  addSecret,
+  dispatch,
+  emit,
+  readDeliveries,
+  seedArrears,
+  seedShop,
+  skipWait,
+} from './support.ts'
 
 const SECONDS = 1_000
 
@@ -200,6 +209,26 @@ describe('delivering a webhook', () => {
     assert.equal(rows.filter((row) => row.attemptCount === 2).length, 20)
     const [apart] = await readDeliveries(database.db, other.storeId)
     assert.equal(apart?.attemptCount, 1)
+  })
+
+  test('a success after an outage releases thousands in parts, and is itself recorded once', {
+    timeout: 60_000,
+  }, async () => {
+    const seller = await receiver()
+    const shop = await seedShop(database.db, seller.url)
+    const count = 2 * RELEASE_COUNT_MAX + 500
+    await seedArrears(database.db, shop, count)
+    await emit(database.db, shop)
+    await until(
+      async () => {
+        const [left] = await database.db<{ count: number }[]>`
+          select count(*)::integer as count from deliveries
+          where store_id = ${shop.storeId} and status = 'PENDING'`
+        return left?.count === 0
+      },
+      { what: 'all delivered, an hour before their schedule', timeoutMs: 40 * SECONDS },
+    )
+    assert.equal(seller.received.length, count + 1)
   })
 
   test('a store without endpoint is owed nothing, but its events get their sequence', async () => {

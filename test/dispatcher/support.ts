@@ -1,7 +1,7 @@
 import { newSecret } from '#shared/crypto.ts'
 import type { Db } from '#shared/db.ts'
 import { type EventDraft, insertEvent } from '#shared/events.ts'
-import { newId } from '#shared/ids.ts'
+import { newId, newOrderKey } from '#shared/ids.ts'
 import { silentLog } from '#shared/log.ts'
 import { sealWebhookSecret } from '#shared/webhook-secret.ts'
 import {
@@ -51,6 +51,28 @@ export async function emit(db: Db, shop: Shop, count = 1): Promise<string[]> {
     for (const draft of drafts) await insertEvent(tx, draft)
   })
   return drafts.map((draft) => draft.eventId)
+}
+
+/** Gives a shop so many deliveries that have failed and wait an hour for their next attempt. */
+export async function seedArrears(db: Db, shop: Shop, count: number): Promise<void> {
+  await db.begin(async (tx) => {
+    await tx`
+      with seeded as (
+        insert into events (event_id, order_key, store_id, account_id, mode, type, body)
+        select concat(${shop.storeId}::text, ':', n), ${newOrderKey()}, ${shop.storeId}, ${shop.accountId}, 'test',
+          'payment.confirmed', '{}'
+        from generate_series(1, ${count}::integer) n
+        returning event_id, store_id, mode, type
+      )
+      insert into deliveries
+        (delivery_id, event_id, store_id, mode, event_type, attempt_count, next_attempt_at, deadline_at)
+      select concat('dlv_', event_id), event_id, store_id, mode, type, 1,
+        service_now() + interval '1 hour' + row_number() over () * interval '1 microsecond',
+        service_now() + interval '72 hours'
+      from seeded`
+    // They have their deliveries: the relay is not to make more.
+    await tx`delete from waiting_events where store_id = ${shop.storeId}`
+  })
 }
 
 /** A dispatcher on this database that may reach loopback, with a short clockwork. */

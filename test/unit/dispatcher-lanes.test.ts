@@ -137,26 +137,43 @@ describe('sharing posts among endpoints', () => {
 })
 
 describe('releasing a store’s waiting deliveries', () => {
+  const A = [{ storeId: 'a', from: '-infinity' }]
+  const found = (count: number, until = '2026-01-01') => [{ storeId: 'a', count, until }]
+
   test('is looked for at most once a second while there is nothing to release', () => {
     const gate = createReleaseGate()
-    assert.deepEqual(gate.due(['a'], 0), ['a'])
-    gate.released(['a'], new Map(), 0)
-    assert.deepEqual(gate.due(['a', 'b'], RELEASE_LOOK_MS - 1), ['b'])
-    assert.deepEqual(gate.due(['a'], RELEASE_LOOK_MS), ['a'])
+    assert.deepEqual(gate.due(['a'], 0), A)
+    gate.released(A, [], 9, 0)
+    assert.deepEqual(gate.due(['a', 'b'], RELEASE_LOOK_MS - 1), [
+      { storeId: 'b', from: '-infinity' },
+    ])
+    assert.deepEqual(gate.due(['a'], RELEASE_LOOK_MS), A)
   })
 
   test('keeps a doubling distance while each look releases something, and forgets it after', () => {
     const gate = createReleaseGate()
     let nowMs = 0
     for (const gapMs of [RELEASE_GAP_MS, 2 * RELEASE_GAP_MS, 4 * RELEASE_GAP_MS]) {
-      assert.deepEqual(gate.due(['a'], nowMs), ['a'])
-      gate.released(['a'], new Map([['a', 1]]), nowMs)
+      assert.deepEqual(gate.due(['a'], nowMs), A)
+      gate.released(A, found(1), 9, nowMs)
       assert.deepEqual(gate.due(['a'], nowMs + gapMs - 1), [])
       nowMs += gapMs
     }
-    gate.released(['a'], new Map(), nowMs)
+    gate.released(A, [], 9, nowMs)
     nowMs += RELEASE_LOOK_MS
-    gate.released(['a'], new Map([['a', 1]]), nowMs)
-    assert.deepEqual(gate.due(['a'], nowMs + RELEASE_GAP_MS), ['a'])
+    gate.released(A, found(1), 9, nowMs)
+    assert.deepEqual(gate.due(['a'], nowMs + RELEASE_GAP_MS), A)
+  })
+
+  test('goes on at the next success where a part ended, once through the schedule, and then keeps its distance', () => {
+    const gate = createReleaseGate()
+    gate.released(A, found(9, '2026-01-01'), 9, 0)
+    const [second] = gate.due(['a'], 1)
+    assert.deepEqual(second, { storeId: 'a', from: '2026-01-01' })
+    gate.released(gate.due(['a'], 1), found(9, '2026-01-02'), 9, 1)
+    assert.deepEqual(gate.due(['a'], 2), [{ storeId: 'a', from: '2026-01-02' }])
+    gate.released(gate.due(['a'], 2), [], 9, 2)
+    assert.deepEqual(gate.due(['a'], 2 + RELEASE_GAP_MS - 1), [])
+    assert.deepEqual(gate.due(['a'], 2 + RELEASE_GAP_MS), A)
   })
 })
