@@ -86,8 +86,12 @@ async function begin(
 function follow(deps: IndexerDeps, deployment: Deployment, leader: string): Followed {
   const { db, nowMs } = deps
   const log = deps.log.with({ deployment: deployment.deployment })
-  if (deployment.mode === 'live' && deployment.rpc.length < 2) {
-    log.warn('only one RPC provider: blocks are read twice by another method, not by another node')
+  // A provider's websocket and HTTP endpoint are one node, and so may two endpoints of one host be.
+  const hostnames = new Set(deployment.rpc.map((url) => new URL(url).hostname))
+  if (deployment.mode === 'live' && hostnames.size < 2) {
+    log.warn(
+      'only one RPC provider: give two on different hosts, or nobody checks what it leaves out',
+    )
   }
   const driver = createDriver({ deployment, log, nowMs })
   const doorbell = createDoorbell()

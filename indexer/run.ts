@@ -58,8 +58,11 @@ async function keepRunning(deps: RunDeps, state: RunState): Promise<void> {
     } catch (error) {
       if (state.isStopped) return
       if (deps.nowMs() - startedAtMs > SUCCESS_MS) backoffMs = BACKOFF_MS
-      const waitMs = await report(deps, error, backoffMs)
-      await deps.doorbell.wait(waitMs)
+      const dueAtMs = deps.nowMs() + (await report(deps, error, backoffMs))
+      // Who rings does not know of the failure; the lease that was just given back rings, too.
+      while (!state.isStopped && deps.nowMs() < dueAtMs) {
+        await deps.doorbell.wait(dueAtMs - deps.nowMs())
+      }
       backoffMs = Math.min(BACKOFF_MAX_MS, backoffMs * 2)
     }
   }
