@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import process from 'node:process'
+import { parseArgs } from 'node:util'
 import { ConfigError, loadConfig, orExit } from '#shared/config.ts'
 import { closeDb, openDb } from '#shared/db.ts'
 import { createLog } from '#shared/log.ts'
@@ -25,9 +26,9 @@ const indexer = orExit(
   () => startIndexer({ config, db, deployments, log, nowMs: () => Date.now() }),
   process,
 )
-log.info('started', {
-  deployments: deployments.filter(({ isOn }) => isOn).map(({ deployment }) => deployment),
-})
+const followed = deployments.filter(({ isOn }) => isOn).map(({ deployment }) => deployment)
+log.info('started', { deployments: followed })
+if (followed.length === 0) log.warn('nothing to follow: NETWORKS_FILE gives no such network an rpc')
 
 const stop = async (exitCode: number) => {
   await indexer.stop()
@@ -55,13 +56,22 @@ function readConfig() {
 
 /** `--network base`, repeatable: both modes of that network. Without it, every deployment. */
 function pickDeployments(all: Deployment[]): Deployment[] {
-  const names = process.argv.flatMap((word, index, words) =>
-    word === '--network' ? [words[index + 1] ?? ''] : [],
-  )
+  const names = readNetworkNames()
   const known = [...new Set(all.map(({ network }) => network))]
   const unknown = names.filter((name) => !known.includes(name))
   if (unknown.length > 0) {
     throw new ConfigError([`--network should be one of ${known.join(', ')}: not ${unknown[0]}`])
   }
   return names.length === 0 ? all : all.filter(({ network }) => names.includes(network))
+}
+
+/** Whatever else is said is refused: a slip would follow every network instead of one. */
+function readNetworkNames(): string[] {
+  try {
+    const options = { network: { type: 'string', multiple: true } } as const
+    return parseArgs({ args: process.argv.slice(2), options }).values.network ?? []
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new ConfigError([`the arguments should be [--network NAME]…: ${reason}`])
+  }
 }

@@ -75,6 +75,17 @@ test('an unknown --network ends the process with code 78 and the list', { timeou
   assert.match(child.output(), /--network.*ethereum, base, arbitrum.*solana.*bass/)
 })
 
+test('arguments that are not understood end the process with code 78, and nothing is followed', {
+  timeout,
+}, async () => {
+  for (const args of [['--network=bass'], ['--networks', 'base'], ['base'], ['--network']]) {
+    const child = stack.spawn('indexer', args)
+    await until(() => child.exitCode() !== null, { what: `${args} ends it`, timeoutMs: 20_000 })
+    assert.equal(child.exitCode(), EX_CONFIG, child.output())
+    assert.match(child.output(), /--network/)
+  }
+})
+
 test('--network picks deployments, and leaves the others alone', { timeout }, async () => {
   const rows = await stack.database.db<{ deployment: string }[]>`
     select deployment from deployments order by deployment`
