@@ -316,16 +316,20 @@ function readRpc(path: string, value: unknown, report: Report): string[] {
     report(path, `a list of at most ${RPC_COUNT_MAX} URLs`)
     return []
   }
-  const urls: string[] = []
+  const urls = new Map<string, string>()
   value.forEach((entry: unknown, index) => {
     const isUrl =
       typeof entry === 'string' && /^(https?|wss?):\/\//.test(entry) && URL.canParse(entry)
-    if (!isUrl) report(`${path}[${index}]`, 'a URL that begins with https, http, wss or ws')
-    // A second reading by the same endpoint would prove nothing.
-    else if (urls.includes(entry)) report(`${path}[${index}]`, 'another URL: it is listed twice')
-    else urls.push(entry)
+    if (!isUrl) {
+      report(`${path}[${index}]`, 'a URL that begins with https, http, wss or ws')
+      return
+    }
+    // A second reading by the same endpoint would prove nothing, however its URL is written.
+    const { href } = new URL(entry)
+    if (urls.has(href)) report(`${path}[${index}]`, 'another URL: it is listed twice')
+    else urls.set(href, entry)
   })
-  return urls
+  return [...urls.values()]
 }
 
 function isObject(value: unknown): value is Json {

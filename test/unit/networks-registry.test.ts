@@ -259,6 +259,11 @@ const FAULTS: readonly [what: string, file: unknown, ...paths: string[]][] = [
   ['an rpc URL that is none', { base: { live: { rpc: ['https://'] } } }, 'base.live.rpc[0]'],
   ['an rpc that is no string', { base: { live: { rpc: [1] } } }, 'base.live.rpc[0]'],
   ['one rpc URL twice', { base: { live: { rpc: [RPC, RPC] } } }, 'base.live.rpc[1]'],
+  [
+    'one rpc URL written in two ways',
+    { base: { live: { rpc: ['https://rpc.example', 'https://RPC.example:443/'] } } },
+    'base.live.rpc[1]',
+  ],
   ['tokens as a list', { base: { live: { tokens: [] } } }, 'base.live.tokens'],
   ['no tokens', { base: { live: { tokens: {} } } }, 'base.live.tokens'],
   ['an unknown token', { base: { live: { tokens: { dai: {} } } } }, 'base.live.tokens.dai'],
