@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { call } from '../support/api.ts'
+import { createChance } from '../support/chance.ts'
 import { type LyingRpc, startLyingRpc } from '../support/lying-rpc.ts'
 import {
   networksOf,
@@ -53,15 +54,6 @@ after(
   { timeout },
 )
 
-/** Park and Miller's generator: numbers from 0 to 1. */
-function createRandom(seed: number): () => number {
-  let state = seed % 2_147_483_647
-  return () => {
-    state = (state * 48_271) % 2_147_483_647
-    return state / 2_147_483_647
-  }
-}
-
 async function statusOf({ paymentId }: PaymentAnswer): Promise<string> {
   const [row] = await stack.database.db`
     select status from payments where payment_id = ${paymentId}`
@@ -91,7 +83,7 @@ async function checkouts(count: number, firstCents: number): Promise<PaymentAnsw
 test('random processes are killed while a dozen payments are under way: all finish, once', {
   timeout,
 }, async () => {
-  const random = createRandom(SEED)
+  const chance = createChance(SEED)
   const names: ProcessName[] = ['api', 'indexer', 'dispatcher']
   const payments = await checkouts(PAYMENTS, 10_000)
   let nextKillAt = 0
@@ -99,12 +91,12 @@ test('random processes are killed while a dozen payments are under way: all fini
   for (const [index, payment] of payments.entries()) {
     await stack.pay(payment)
     if (index < nextKillAt || kills >= KILLS) continue
-    const name = names[Math.floor(random() * names.length)] ?? 'indexer'
+    const name = chance.pick(names)
     await stack.kill(name)
-    await stack.chain.mine(Math.ceil(random() * 3))
+    await stack.chain.mine(1 + chance.below(3))
     await stack.start(name)
     kills += 1
-    nextKillAt = index + 1 + Math.floor(random() * 2)
+    nextKillAt = index + 1 + chance.below(2)
   }
   assert.equal(kills, KILLS)
   await untilAll(payments, 'CONFIRMED')

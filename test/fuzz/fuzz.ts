@@ -3,18 +3,16 @@ import { Kind, type TSchema } from '@sinclair/typebox'
 import type { Endpoint } from '../../api/endpoint.ts'
 import { ENDPOINTS } from '../../api/endpoints.ts'
 import type { TestApi } from '../support/api.ts'
+import { type Chance, createChance } from '../support/chance.ts'
 import { assertAnswerDescribed } from '../support/described.ts'
 import { SEED_OBJECT } from '../support/objects.ts'
 import { type SeededStore, seedStore } from '../support/seed.ts'
 import {
-  createRandom,
   HOSTILE_BODIES,
   HOSTILE_HEADERS,
   HOSTILE_QUERIES,
   HOSTILE_SEGMENTS,
   HOSTILE_VALUES,
-  pick,
-  type Random,
 } from './hostile.ts'
 import { rawRequest } from './raw.ts'
 
@@ -39,14 +37,14 @@ type Known = Record<string, string>
  * the message holds what to send to see it again.
  */
 export async function fuzz(api: TestApi, options: FuzzOptions): Promise<FuzzReport> {
-  const random = createRandom(options.seed)
+  const chance = createChance(options.seed)
   const seller = await seedStore(api.database.db, { webhookUrl: 'https://93.184.216.34/hook' })
   const known = await seedKnown(api, seller)
   const report: FuzzReport = { requestCount: 0, statuses: {} }
   const endsAt = performance.now() + options.timeMsMax
   while (report.requestCount < options.requestCountMax && performance.now() < endsAt) {
     const endpoint = ENDPOINTS[report.requestCount % ENDPOINTS.length] as Endpoint
-    const attempt = makeAttempt(random, endpoint, known, seller)
+    const attempt = makeAttempt(chance, endpoint, known, seller)
     const status = await send(api, attempt, options.seed)
     report.requestCount += 1
     report.statuses[status] = (report.statuses[status] ?? 0) + 1
@@ -79,7 +77,7 @@ async function seedKnown(api: TestApi, seller: SeededStore): Promise<Known> {
 }
 
 function makeAttempt(
-  random: Random,
+  chance: Chance,
   endpoint: Endpoint,
   known: Known,
   seller: SeededStore,
@@ -89,16 +87,16 @@ function makeAttempt(
     headers['Authorization'] = `Bearer ${seller.keys.test.secret}`
   }
   let path = endpoint.path.replace(/:([A-Za-z]+)/g, (_, name: string) =>
-    random() < 0.2 ? pick(random, HOSTILE_SEGMENTS) : (known[name] ?? 'key_unknown'),
+    chance.isIn(0.2) ? chance.pick(HOSTILE_SEGMENTS) : (known[name] ?? 'key_unknown'),
   )
-  if (random() < 0.3) path += `?${pick(random, HOSTILE_QUERIES)}`
-  if (random() < 0.15) Object.assign(headers, pick(random, HOSTILE_HEADERS))
+  if (chance.isIn(0.3)) path += `?${chance.pick(HOSTILE_QUERIES)}`
+  if (chance.isIn(0.15)) Object.assign(headers, chance.pick(HOSTILE_HEADERS))
   let body: string | undefined
-  if (endpoint.body !== undefined || random() < 0.05) {
+  if (endpoint.body !== undefined || chance.isIn(0.05)) {
     const [text, type] =
-      endpoint.body === undefined || random() < 0.15
-        ? pick(random, HOSTILE_BODIES)
-        : ([sample(random, endpoint.body, '', known), 'application/json'] as const)
+      endpoint.body === undefined || chance.isIn(0.15)
+        ? chance.pick(HOSTILE_BODIES)
+        : ([sample(chance, endpoint.body, '', known), 'application/json'] as const)
     body = text
     if (type !== '') headers['Content-Type'] = type
   }
@@ -107,40 +105,40 @@ function makeAttempt(
 }
 
 /** JSON of a schema, with hostile values and unknown fields here and there. */
-function sample(random: Random, schema: TSchema, name: string, known: Known): string {
-  if (random() < 0.12) return pick(random, HOSTILE_VALUES)
+function sample(chance: Chance, schema: TSchema, name: string, known: Known): string {
+  if (chance.isIn(0.12)) return chance.pick(HOSTILE_VALUES)
   if (known[name] !== undefined) return JSON.stringify(known[name])
   switch (schema[Kind]) {
     case 'Object':
-      return sampleObject(random, schema, known)
+      return sampleObject(chance, schema, known)
     case 'Record':
       return '{"orderId":"1042"}'
     case 'Array':
-      return `[${sample(random, schema['items'], '', known)}]`
+      return `[${sample(chance, schema['items'], '', known)}]`
     case 'Union':
-      return sample(random, pick(random, schema['anyOf']), '', known)
+      return sample(chance, chance.pick(schema['anyOf']), '', known)
     case 'Literal':
       return JSON.stringify(schema['const'])
     case 'Null':
       return 'null'
     case 'Boolean':
-      return String(random() < 0.5)
+      return String(chance.isIn(0.5))
     case 'Integer': {
       const { minimum = 0, maximum = 1_000 } = schema
-      return String(minimum + Math.floor(random() * Math.min(1_000, maximum - minimum)))
+      return String(minimum + chance.below(Math.min(1_000, maximum - minimum)))
     }
     default:
       return JSON.stringify(name === 'password' ? 'correct horse battery' : 'text')
   }
 }
 
-function sampleObject(random: Random, schema: TSchema, known: Known): string {
+function sampleObject(chance: Chance, schema: TSchema, known: Known): string {
   const properties: [string, TSchema][] = Object.entries(schema['properties'])
   const required: string[] = schema['required'] ?? []
   const fields = properties
-    .filter(([name]) => random() < (required.includes(name) ? 0.97 : 0.4))
-    .map(([name, one]) => `${JSON.stringify(name)}:${sample(random, one, name, known)}`)
-  if (random() < 0.08) fields.push(`"unknown":${pick(random, HOSTILE_VALUES)}`)
+    .filter(([name]) => chance.isIn(required.includes(name) ? 0.97 : 0.4))
+    .map(([name, one]) => `${JSON.stringify(name)}:${sample(chance, one, name, known)}`)
+  if (chance.isIn(0.08)) fields.push(`"unknown":${chance.pick(HOSTILE_VALUES)}`)
   return `{${fields.join(',')}}`
 }
 

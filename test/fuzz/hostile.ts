@@ -1,22 +1,3 @@
-/** A stream of numbers in [0, 1) that a seed decides (mulberry32). */
-export type Random = () => number
-
-export function createRandom(seed: number): Random {
-  let state = seed >>> 0
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
-}
-
-export function pick<T>(random: Random, from: readonly T[]): T {
-  const picked = from[Math.floor(random() * from.length)]
-  if (picked === undefined) throw new Error('there is nothing to pick from')
-  return picked
-}
-
 /** JSON texts that no field should take for what it is: types mixed up, sizes, encodings, prototypes. */
 export const HOSTILE_VALUES: readonly string[] = [
   ...['null', 'true', '0', '-1', '1.5', '1e400', '-0', '1e-7', '""', '" "', '[]', '{}', '[[]]'],

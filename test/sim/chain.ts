@@ -8,8 +8,8 @@ import type {
   WakeReason,
 } from '../../indexer/drivers/driver.ts'
 import { RpcError } from '../../indexer/rpc-error.ts'
+import type { Chance } from '../support/chance.ts'
 import type { OnChain } from '../support/oracle.ts'
-import type { Chance } from './chance.ts'
 
 /** A transfer that somebody signed: it is the same one in whichever block it is mined. */
 export type Signed = { txHash: string; from: string; to: string; amountBaseUnits: bigint }

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import type { Log } from '#shared/log.ts'
+import { createChance } from '../support/chance.ts'
 import { assertOneStory } from '../support/oracle.ts'
 import { until } from '../support/until.ts'
-import { createChance } from './chance.ts'
 import { createStory, type Story, takeStep } from './steps.ts'
 import { createWorld, PART_NAMES, type World } from './world.ts'
 

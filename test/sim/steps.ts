@@ -1,8 +1,7 @@
-import assert from 'node:assert/strict'
+import type { Chance } from '../support/chance.ts'
 import { randomEvmAddress } from '../support/seed.ts'
 import type { PaymentAnswer } from '../support/stack.ts'
 import { NODE_MOODS, newHash, type Signed } from './chain.ts'
-import type { Chance } from './chance.ts'
 import { ENDPOINT_MOODS, PART_NAMES, type World } from './world.ts'
 
 /** What was done so far, and what the end is judged by. */
@@ -42,7 +41,7 @@ const MINUTES = [1, 10, 40, 90, 25 * 60]
 const STEPS = {
   checkout,
   async pay(_world, story, chance) {
-    const payment = chance.pick(story.payments.slice(-YOUNG_MAX))
+    const payment = pickYoung(story, chance)
     if (payment) sign(story, payment, chance)
   },
   async mine({ chain, nowMs }, story, chance) {
@@ -53,13 +52,13 @@ const STEPS = {
     chain.reorganise(depth, () => !chance.isIn(DROPPED_SHARE))
   },
   async cancel(world, story, chance) {
-    const payment = chance.pick(story.payments.slice(-YOUNG_MAX))
+    const payment = pickYoung(story, chance)
     if (!payment) return
     story.touched.add(payment.paymentId)
     await ask(world, story, `/v1/payments/${payment.paymentId}/cancel`, {}, [200])
   },
   async simulate(world, story, chance) {
-    const payment = chance.pick(story.payments.slice(-YOUNG_MAX))
+    const payment = pickYoung(story, chance)
     if (!payment) return
     story.touched.add(payment.paymentId)
     const path = `/v1/test/payments/${payment.paymentId}/simulate`
@@ -69,14 +68,14 @@ const STEPS = {
     await new Promise((done) => setTimeout(done, chance.below(100)))
   },
   async endpoint({ moods }, _story, chance) {
-    moods.endpoint = chance.pick(ENDPOINT_MOODS) ?? 'well'
+    moods.endpoint = chance.pick(ENDPOINT_MOODS)
   },
   async node({ moods }, _story, chance) {
-    moods.nodes[chance.below(2)] = chance.pick(NODE_MOODS) ?? 'well'
+    moods.nodes[chance.below(2)] = chance.pick(NODE_MOODS)
   },
-  travel: (world, _story, chance) => world.travel(chance.pick(MINUTES) ?? 1),
+  travel: (world, _story, chance) => world.travel(chance.pick(MINUTES)),
   cut: (world) => world.cut(),
-  restart: (world, _story, chance) => world.restart(chance.pick(PART_NAMES) ?? 'indexer-0'),
+  restart: (world, _story, chance) => world.restart(chance.pick(PART_NAMES)),
 } satisfies Record<string, Step>
 
 const WEIGHTS: Record<keyof typeof STEPS, number> = {
@@ -94,7 +93,6 @@ export async function takeStep(world: World, story: Story, chance: Chance): Prom
 
 async function checkout(world: World, story: Story, chance: Chance): Promise<void> {
   const shop = chance.pick(world.shops)
-  assert.ok(shop)
   const body = {
     publishableKey: shop.keys.test.publishable,
     ...{ amount: chance.pick(PRICE_CENTS), network: 'base', token: 'usdc' },
@@ -103,13 +101,16 @@ async function checkout(world: World, story: Story, chance: Chance): Promise<voi
   if (answer) story.payments.push(answer as PaymentAnswer)
 }
 
+function pickYoung({ payments }: Story, chance: Chance): PaymentAnswer | undefined {
+  return payments.length === 0 ? undefined : chance.pick(payments.slice(-YOUNG_MAX))
+}
+
 /** A transfer to a payment's address: mostly what is due, sometimes anything else. */
 function sign(story: Story, payment: PaymentAnswer, chance: Chance): void {
   const due = BigInt(payment.amountBaseUnits)
   const amountBaseUnits = chance.isIn(0.6)
     ? due
-    : (chance.pick([due / 2n, due - due / 3n, due * 2n, due + 1n, due - 1n, due / 50n, 1n, 0n]) ??
-      due)
+    : chance.pick([due / 2n, due - due / 3n, due * 2n, due + 1n, due - 1n, due / 50n, 1n, 0n])
   const txHash = newHash()
   story.pending.push({ txHash, from: randomEvmAddress(), to: payment.payTo, amountBaseUnits })
   if (amountBaseUnits === due) story.exact.set(txHash, payment)

@@ -7,12 +7,12 @@ import { createDoorbell } from '../../indexer/doorbell.ts'
 import { runDeployment } from '../../indexer/run.ts'
 import { addSecret } from '../dispatcher/support.ts'
 import { startTestApi, type TestApi } from '../support/api.ts'
+import { type Chance, createChance } from '../support/chance.ts'
 import { createTestDatabase, type TestDatabase, travel } from '../support/database.ts'
 import { TEST_DOOR, TEST_KEYRING } from '../support/door.ts'
 import { type Received, type Receiver, type Reply, startReceiver } from '../support/receiver.ts'
 import { randomEvmAddress, type SeededStore, seedStore } from '../support/seed.ts'
 import { createChain, type NodeMood, type SimChain } from './chain.ts'
-import { type Chance, createChance } from './chance.ts'
 
 /** How a seller's server behaves at the moment. */
 export const ENDPOINT_MOODS = ['well', 'erring', 'hanging', 'cutting'] as const

@@ -6,7 +6,8 @@ export type Chance = {
   below(limit: number): number
   /** True this often, from 0 to 1. */
   isIn(share: number): boolean
-  pick<T>(values: readonly T[]): T | undefined
+  /** One of some values; there must be one. */
+  pick<T>(values: readonly T[]): T
   /** One of the names, as often as its weight says. */
   weighted<N extends string>(weights: Readonly<Record<N, number>>): N
 }
@@ -25,7 +26,10 @@ export function createChance(seed: number): Chance {
     next,
     below,
     isIn: (share) => next() < share,
-    pick: (values) => values[below(values.length)],
+    pick<T>(values: readonly T[]): T {
+      if (values.length === 0) throw new Error('there is nothing to pick')
+      return values[below(values.length)] as T
+    },
     weighted<N extends string>(weights: Readonly<Record<N, number>>): N {
       const entries = Object.entries<number>(weights) as [N, number][]
       let left = next() * entries.reduce((sum, [, weight]) => sum + weight, 0)
