@@ -31,7 +31,9 @@ export const RenewalObject = Type.Object({
     { description: 'What the next period can be paid with; none once the subscription has ended' },
   ),
   paymentId: Type.Optional(
-    Type.String({ description: 'The newest payment of it that may still be paid' }),
+    Type.String({
+      description: 'The newest payment of it that is under way: open, or paid and not yet final',
+    }),
   ),
 })
 export type RenewalObject = Static<typeof RenewalObject>

@@ -18,7 +18,7 @@ export type RenewalRow = SubscriptionFacts & {
   tokens: string[] | null
   /** Networks on which the store holds a wallet in its mode. */
   walletNetworks: string[]
-  /** The newest payment that is still pending and in its window. */
+  /** The newest payment that is under way: pending and in its window, or seen on the chain. */
   openPaymentId: string | null
 }
 
@@ -36,7 +36,8 @@ export async function readRenewal(db: Db, tokenHash: Uint8Array): Promise<Renewa
       ) as wallet_networks,
       (
         select y.payment_id from payments y
-        where y.subscription_id = s.subscription_id and y.status = 'PENDING' and y.expires_at > service_now()
+        where y.subscription_id = s.subscription_id
+          and (y.status = 'DETECTED' or (y.status = 'PENDING' and y.expires_at > service_now()))
         order by y.payment_id desc
         limit 1
       ) as open_payment_id

@@ -163,7 +163,7 @@ export const FIELDS: Readonly<Record<string, readonly [meaning: string, example?
   receivedUsd: ['Received in the month, in US dollars.', '125.50'],
   releaseAt: ['When the slot is free for others.', '2026-07-03T16:04:05.000Z'],
   reminderDays: [
-    'Days before each due date on which the buyer is reminded. A change counts from what each subscription does next: an earlier day that it adds may first be met before the due date after.',
+    'Days before each due date on which the buyer is reminded. A change counts at once, for every subscription; a day that has passed is not made up for.',
     [7, 3, 1],
   ],
   renewUrl: [

@@ -1,6 +1,7 @@
 import { createStore } from '#shared/accounts/stores.ts'
 import { withTransaction } from '#shared/db.ts'
 import { fail } from '#shared/errors.ts'
+import { lookAnew, type Place } from '#shared/subscriptions/queries.ts'
 import type { Caller, StoreCaller } from '../auth.ts'
 import type { ApiDeps } from '../deps.ts'
 import { refuseMoreStores } from '../limits.ts'
@@ -10,6 +11,9 @@ import { keyView, storeView } from '../store-object.ts'
 import { LAST_ID } from '../words.ts'
 import { normalizeBranding, type PatchStoreBody } from './model.ts'
 import { listStores, readStore, updateStore } from './queries.ts'
+
+/** Subscriptions of a store that are looked at anew in one statement, a count: far below its deadline. */
+const LOOK_COUNT_MAX = 5_000
 
 /** The stores that the caller reaches: a key its own, a login all of its account. */
 export async function showStores(
@@ -53,5 +57,15 @@ export async function changeStore(deps: ApiDeps, caller: StoreCaller, patch: Pat
   }
   await guardLiveStore(deps.db, caller)
   const row = await updateStore(deps.db, caller.storeId, normal)
-  return storeView(row ?? fail('store_not_found'))
+  if (row === undefined) fail('store_not_found')
+  if (patch.reminderDays !== undefined || patch.graceDays !== undefined) {
+    await recountSubscriptions(deps, caller.storeId)
+  }
+  return storeView(row)
+}
+
+/** What subscriptions do next was counted by the days before. */
+async function recountSubscriptions({ db }: ApiDeps, storeId: string): Promise<void> {
+  let place: Place | undefined = { mode: '', subscriptionId: '' }
+  while (place !== undefined) place = await lookAnew(db, storeId, place, LOOK_COUNT_MAX)
 }

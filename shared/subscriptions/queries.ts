@@ -65,6 +65,37 @@ export async function writeNextAction(
     where subscription_id = ${subscriptionId}`
 }
 
+/** A place in the order in which a store's subscriptions are gone through. */
+export type Place = { mode: string; subscriptionId: string }
+
+/**
+ * Lets the calendar look now at a store's subscriptions that have something ahead: at the next so many of them after a
+ * place. What has fallen due already keeps its time. Answers the place it came to, undefined at the end.
+ */
+export async function lookAnew(
+  sql: SqlLike,
+  storeId: string,
+  after: Place,
+  countMax: number,
+): Promise<Place | undefined> {
+  const [last] = await sql<Place[]>`
+    with ahead as materialized (
+      select mode, subscription_id
+      from subscriptions
+      where store_id = ${storeId} and (mode, subscription_id) > (${after.mode}, ${after.subscriptionId})
+        and next_action_at > service_now()
+      order by mode, subscription_id
+      limit ${countMax}
+      for update
+    ), moved as (
+      update subscriptions s set next_action_at = service_now()
+      from ahead a
+      where s.subscription_id = a.subscription_id
+    )
+    select mode, subscription_id from ahead order by mode desc, subscription_id desc limit 1`
+  return last
+}
+
 /** Puts a subscription off whose step failed, in the service's time. */
 export async function deferSubscription(
   tx: Tx,
@@ -102,6 +133,20 @@ export async function readWithOpenPayment(
     from payments
     where subscription_id = any (${[...subscriptionIds]}) and status in ('PENDING', 'DETECTED')`
   return new Set(rows.map((row) => row.subscriptionId))
+}
+
+/** Whether a payment of it that was begun before a time (by the service's clock) may still be paid. */
+export async function hasOpenPaymentBegunBefore(
+  tx: Tx,
+  subscriptionId: string,
+  before: Date,
+): Promise<boolean> {
+  const rows = await tx`
+    select
+    from payments
+    where subscription_id = ${subscriptionId} and status in ('PENDING', 'DETECTED') and created_at < ${before}
+    limit 1`
+  return rows.length > 0
 }
 
 /** Payments that a subscription which was never paid waits for, and whose window is over at that time. */

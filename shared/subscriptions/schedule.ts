@@ -1,4 +1,3 @@
-import { assert } from '#shared/assert.ts'
 import type { Interval, SubscriptionStatus } from '#shared/subscriptions/events.ts'
 import type { SubscriptionTrigger } from '#shared/subscriptions/machine.ts'
 
@@ -17,12 +16,15 @@ export type DueAction =
   | { trigger: Extract<SubscriptionTrigger, 'dueDatePassed' | 'graceRanOut'> }
 
 const DAY_MS = 86_400_000
+/** The last time that four digits of a year can write: whoever pays thousands of years ahead is paid up until here. */
+const CALENDAR_END_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999)
 const DAYS: { readonly [I in Interval]?: number } = { DAY: 1, WEEK: 7 }
 const MONTHS: { readonly [I in Interval]?: number } = { MONTH: 1, YEAR: 12 }
 
 /**
  * The due date after `periodCount` paid periods, in UTC. Counted from the first one, never from the one before: 31 January
- * is followed by 28 (or 29) February and then by 31 March. The time of day stays the first one's.
+ * is followed by 28 (or 29) February and then by 31 March. The time of day stays the first one's. Beyond the calendar's end
+ * there is no date but its end: no payment, and no block with many others, may fail for it.
  */
 export function dueDate(
   anchorAt: Date,
@@ -35,8 +37,7 @@ export function dueDate(
     days === undefined
       ? addMonths(anchorAt, steps * (MONTHS[interval] ?? 0))
       : new Date(anchorAt.getTime() + steps * days * DAY_MS)
-  assert(!Number.isNaN(date.getTime()), 'a due date lies within the calendar')
-  return date
+  return date.getTime() <= CALENDAR_END_MS ? date : new Date(CALENDAR_END_MS)
 }
 
 /** The next time after `after` at which something falls due; null when nothing does any more. */
@@ -109,7 +110,8 @@ function reminderTimes(nextDueAt: Date, { reminderDays }: Terms): number[] {
   return reminderDays.map((days) => nextDueAt.getTime() - days * DAY_MS)
 }
 
-function graceEnd(nextDueAt: Date, { graceDays }: Terms): Date {
+/** When grace is over, for who has not paid by the due date. */
+export function graceEnd(nextDueAt: Date, { graceDays }: Terms): Date {
   return new Date(nextDueAt.getTime() + graceDays * DAY_MS)
 }
 

@@ -1,12 +1,13 @@
 import { assert } from '#shared/assert.ts'
 import type { Tx } from '#shared/db.ts'
 import {
+  hasOpenPaymentBegunBefore,
   lockSubscriptions,
   readWithOpenPayment,
   writeNextAction,
 } from '#shared/subscriptions/queries.ts'
 import type { LockedSubscription } from '#shared/subscriptions/row.ts'
-import { dueAction, nextActionAt, paidCalendar } from '#shared/subscriptions/schedule.ts'
+import { dueAction, graceEnd, nextActionAt, paidCalendar } from '#shared/subscriptions/schedule.ts'
 import {
   decideSubscription,
   moveSubscription,
@@ -17,6 +18,8 @@ import {
 
 /** Steps of one subscription in one go, a count: each reminder, the due date, the end of grace, with room to spare. */
 const STEPS_MAX = 100
+/** How often the end of a subscription is looked at again that waits for a payment on its way, in milliseconds. */
+const LOOK_AGAIN_MS = 60_000
 
 /** A subscription of which a payment has ended, and whether it was paid in full. */
 export type EndedPayment = { subscriptionId: string; isPaid: boolean }
@@ -61,7 +64,11 @@ export async function settleSubscriptions(
   await writeSubscriptions(tx, moves)
 }
 
-/** Does what has fallen due until now, late as it may be. The subscription must be locked. */
+/**
+ * Does what has fallen due until now, late as it may be. One does not end while a payment that was begun in grace may
+ * still be paid, or has been and waits for its depth: the buyer was given that window, and money that was sent in time
+ * must not arrive at a subscription that has ended. The subscription must be locked.
+ */
 export async function runDue(
   tx: Tx,
   subscription: LockedSubscription,
@@ -69,8 +76,22 @@ export async function runDue(
 ): Promise<void> {
   let current = subscription
   for (let step = 0; step < STEPS_MAX && isDue(current, current.now); step += 1) {
+    if (await mayBePaidYet(tx, current)) {
+      const lookAgainAt = new Date(current.now.getTime() + LOOK_AGAIN_MS)
+      return writeNextAction(tx, current.subscriptionId, lookAgainAt)
+    }
     current = await runStep(tx, current, context)
   }
+}
+
+/** Whether grace has run out while a payment that was begun in it is open. */
+async function mayBePaidYet(tx: Tx, subscription: LockedSubscription): Promise<boolean> {
+  const { nextDueAt, now, serviceNow } = subscription
+  const action = dueAction(subscription, now, subscription)
+  if (action?.trigger !== 'graceRanOut' || nextDueAt === null) return false
+  const aheadMs = now.getTime() - serviceNow.getTime()
+  const end = new Date(graceEnd(nextDueAt, subscription).getTime() - aheadMs)
+  return hasOpenPaymentBegunBefore(tx, subscription.subscriptionId, end)
 }
 
 /**

@@ -2,7 +2,13 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { newId } from '#shared/ids.ts'
 import { assertError, startTestApi, type TestApi } from '../support/api.ts'
-import { type SeededStore, type SeedPrice, seedPrice, seedStore } from '../support/seed.ts'
+import {
+  randomEvmAddress,
+  type SeededStore,
+  type SeedPrice,
+  seedPrice,
+  seedStore,
+} from '../support/seed.ts'
 
 /** Subscriptions through the API alone, on their own clock: `POST /v1/test/subscriptions/{id}/advance`. */
 describe('the life of a subscription', () => {
@@ -252,6 +258,29 @@ describe('the life of a subscription', () => {
       select count(*)::integer as late from events
       where subscription_id = ${subscriptionId} and created_at > service_now()`
     assert.equal(row?.late, 0)
+  })
+
+  test('reminder and grace days that the store changes meanwhile count at once, also earlier ones', async () => {
+    const wallets = [{ network: 'base', address: randomEvmAddress() }]
+    const own = await seedStore(api.database.db, { wallets })
+    const before = seller
+    seller = own
+    const path = `/v1/stores/${own.store.storeId}`
+    const key = own.keys.test.secret
+    const { subscriptionId } = await activate({ interval: 'MONTH' })
+    const due = Date.parse((await read(subscriptionId)).nextDueAt)
+    const body = { reminderDays: [20, 2], graceDays: 1 }
+    assert.equal((await api.call('PATCH', path, { key, body })).status, 200)
+    await advance(subscriptionId, due + 6 * 3_600_000)
+    await api.call('PATCH', path, { key, body: { graceDays: 0 } })
+    await advance(subscriptionId, due + 7 * 3_600_000)
+    const date = dateOf(due)
+    assert.deepEqual((await told(subscriptionId)).slice(2), [
+      ...[20, 2].map((days) => `subscription.reminder:${date}:${days}`),
+      `subscription.past_due:${date}`,
+      'subscription.expired',
+    ])
+    seller = before
   })
 
   test('400 invalid_request for a time in its past, none, or beyond a century', async () => {

@@ -84,6 +84,65 @@ describe('subscriptions under contention', () => {
     assert.ok(told.pastDue <= 2, 'at most for the two due dates that had passed')
   })
 
+  test('grace does not end while a payment that was begun in it is open, and that payment renews', {
+    timeout: 60_000,
+  }, async () => {
+    const { db } = api.database
+    const look = async (subscriptionId: string) => {
+      await db`
+        update subscriptions set next_action_at = service_now()
+        where subscription_id = ${subscriptionId}`
+      await remindSubscriptions({ db, door: api.deps.door, log: silentLog })
+      return (await read(subscriptionId))?.status
+    }
+    const inGrace = async (endsIn: string) => {
+      const { subscriptionId, paymentId, token } = await subscribe()
+      await end(paymentId, 'CONFIRMED')
+      await db`
+        update subscriptions set
+          status = 'PAST_DUE',
+          next_due_at = service_now() - interval '7 days' + ${endsIn}::interval
+        where subscription_id = ${subscriptionId}`
+      return { subscriptionId, token }
+    }
+    const endGrace = (subscriptionId: string) => db`
+      update subscriptions set next_due_at = service_now() - interval '7 days'
+      where subscription_id = ${subscriptionId}`
+    const paid = await inGrace('1 hour')
+    const payment = await renew(paid.token)
+    await endGrace(paid.subscriptionId)
+    assert.equal(await look(paid.subscriptionId), 'PAST_DUE')
+    await db`update payments set status = 'DETECTED' where payment_id = ${payment}`
+    assert.equal(await look(paid.subscriptionId), 'PAST_DUE')
+    const renewal = await api.call('GET', `/v1/renewals/${paid.token}`)
+    assert.equal(renewal.body.paymentId, payment, 'nobody should pay twice unawares')
+    await end(payment, 'CONFIRMED')
+    assert.equal((await read(paid.subscriptionId))?.status, 'ACTIVE')
+
+    const lapsed = await inGrace('1 hour')
+    const unpaid = await renew(lapsed.token)
+    await endGrace(lapsed.subscriptionId)
+    assert.equal(await look(lapsed.subscriptionId), 'PAST_DUE')
+    await end(unpaid, 'EXPIRED')
+    assert.equal(await look(lapsed.subscriptionId), 'EXPIRED')
+
+    const late = await inGrace('-1 minute')
+    await renew(late.token)
+    assert.equal(await look(late.subscriptionId), 'EXPIRED', 'it was begun after grace')
+  })
+
+  test('a payment beyond the end of the calendar is credited, and fails nobody’s block', async () => {
+    const { subscriptionId, paymentId, token } = await subscribe()
+    await end(paymentId, 'CONFIRMED')
+    await api.database.db`
+      update subscriptions set period_count = 1000000 where subscription_id = ${subscriptionId}`
+    for (let count = 0; count < 2; count += 1) {
+      assert.equal((await end(await renew(token), 'CONFIRMED')).status, 200)
+    }
+    const renewal = await api.call('GET', `/v1/renewals/${token}`)
+    assert.equal(renewal.body.nextDueAt, '9999-12-31T23:59:59.999Z')
+  })
+
   test('a payment is credited even where the key of its subscription’s link is missing', async () => {
     const { subscriptionId, paymentId } = await subscribe()
     const broken = { ...api.deps.door.subscriptions, keyring: createKeyring(new Uint8Array(32)) }

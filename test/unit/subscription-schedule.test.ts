@@ -41,8 +41,17 @@ test('a due date keeps the time of day of the first payment, in UTC', () => {
   assert.equal(due.toISOString(), '2027-03-28T23:59:59.999Z')
 })
 
-test('a due date beyond the calendar stops the job instead of being stored', () => {
-  assert.throws(() => dueDate(at('2026-01-01'), { interval: 'YEAR', intervalCount: 300_000 }, 1))
+test('beyond year 9999, which Postgres could not read, a due date is the calendar’s last', () => {
+  for (const [intervalCount, periodCount] of [
+    [3, 2_658],
+    [3, 1e6],
+    [300_000, 1e12],
+  ] as const) {
+    const due = dueDate(at('2026-01-01'), { interval: 'YEAR', intervalCount }, periodCount)
+    assert.equal(due.toISOString(), '9999-12-31T23:59:59.999Z')
+  }
+  const last = dueDate(at('2026-01-01'), { interval: 'YEAR', intervalCount: 3 }, 2_657)
+  assert.equal(last.getUTCFullYear(), 9997)
 })
 
 const DUE = at('2026-05-31T10:00:00Z')

@@ -107,9 +107,9 @@ function radio({ value, token, networkName }: RenewOption, isChecked: boolean, b
 
 /** Two steps without a script: a mail scanner that opens links, or one wrong click, ends nothing. */
 function cancelForm({ texts: { renew }, base, token }: Shown): Html {
-  return html`<details><summary>${renew.cancel}</summary>
+  return html`<details><summary class="quiet">${renew.cancel}</summary>
 <form method="post" action="${base}/renew/${token}/cancel">
 <p class="muted">${renew.cancelSure}</p>
-<p><button class="secondary">${renew.cancelGo}</button></p>
+<p><button class="danger">${renew.cancelGo}</button></p>
 </form></details>`
 }
