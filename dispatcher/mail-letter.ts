@@ -8,8 +8,10 @@ export type Letter = {
   /** Lines of which each is a fact of its own. */
   facts?: readonly string[]
   action?: { label: string; url: string }
-  /** Why its reader gets it, and how to end it. */
+  /** Why its reader gets it. */
   footer: string
+  /** How to end such mails. */
+  end?: { label: string; url: string }
 }
 
 /** A seller's looks, or ours. */
@@ -28,20 +30,20 @@ const TEST_NOTE = 'Test mode: no real money moves.'
 
 /** The text part: everything the HTML part says, links in full. */
 export function letterText(letter: Letter): string {
-  const { title, paragraphs, facts = [], action, footer, from } = letter
+  const { title, paragraphs, facts = [], action, footer, end, from } = letter
   return [
     ...(from.isTest ? [TEST_NOTE] : []),
     title,
     ...paragraphs,
     ...(facts.length > 0 ? [facts.map((fact) => `- ${fact}`).join('\n')] : []),
     ...(action === undefined ? [] : [`${action.label}:\n${action.url}`]),
-    `-- \n${from.name}\n${footer}`,
+    `-- \n${from.name}\n${footer}${end === undefined ? '' : `\n${end.label}: ${end.url}`}`,
   ].join('\n\n')
 }
 
 /** The HTML part: one column, styles in attributes, nothing loaded but the seller's logo. */
 export function letterHtml(letter: Letter): string {
-  const { title, paragraphs, facts = [], action, footer, from } = letter
+  const { title, paragraphs, facts = [], action, footer, end, from } = letter
   const color = from.color !== undefined && COLOR.test(from.color) ? from.color : COLOR_DEFAULT
   const logo = from.logoUrl?.startsWith('https://')
     ? `<img src="${escapeHtml(from.logoUrl)}" alt="" height="40" style="display:block;margin:0 0 12px">`
@@ -50,14 +52,14 @@ export function letterHtml(letter: Letter): string {
   return `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${escapeHtml(letter.subject)}</title></head>
 <body style="margin:0;padding:24px;background:#f4f5f7;font:16px/1.5 system-ui,sans-serif;color:#1b1f24">
-<div style="max-width:520px;margin:0 auto;padding:28px;background:#ffffff;border-radius:12px;border-top:4px solid ${color}">
+<div style="max-width:520px;margin:0 auto;padding:28px;background:#ffffff;border-radius:12px;border-top:4px solid ${color};word-break:break-word;overflow-wrap:anywhere">
 ${logo}<p style="margin:0 0 16px;color:#57606a" dir="auto">${escapeHtml(from.name)}</p>
 ${from.isTest ? `<p style="margin:0 0 16px;padding:8px 12px;background:#fff3cd;border-radius:6px">${TEST_NOTE}</p>` : ''}
 <h1 style="margin:0 0 16px;font-size:22px;line-height:1.3">${escapeHtml(title)}</h1>
 ${paragraphs.map((text) => `<p style="margin:0 0 16px" dir="auto">${escapeHtml(text)}</p>`).join('\n')}
 ${items === '' ? '' : `<ul style="margin:0 0 16px;padding:0 0 0 20px">${items}</ul>`}
 ${action === undefined ? '' : button(action, color)}
-<p style="margin:24px 0 0;font-size:13px;color:#57606a">${escapeHtml(footer)}</p>
+<p style="margin:24px 0 0;font-size:13px;color:#57606a">${escapeHtml(footer)}${end === undefined ? '' : `<br>${link(end)}`}</p>
 </div></body></html>
 `
 }
@@ -67,6 +69,10 @@ function button({ label, url }: { label: string; url: string }, color: string): 
   const style = `display:inline-block;padding:12px 20px;border-radius:8px;border:2px solid ${color};color:#1b1f24;font-weight:600;text-decoration:none`
   return `<p style="margin:24px 0"><a href="${href}" style="${style}">${escapeHtml(label)}</a></p>
 <p style="margin:0;font-size:13px;color:#57606a;word-break:break-all">${href}</p>`
+}
+
+function link({ label, url }: { label: string; url: string }): string {
+  return `<a href="${escapeHtml(url)}" style="color:#57606a">${escapeHtml(label)}</a>`
 }
 
 const ESCAPES: Readonly<Record<string, string>> = {

@@ -11,6 +11,8 @@ import {
 
 const OURS = 'Stablecoin payments'
 const DAY_MS = 86_400_000
+/** Characters of a product's or store's name in a subject. */
+const SUBJECT_NAME_MAX = 60
 
 /** To whoever signed up, or forgot a password. */
 export function linkLetter(template: LinkMailTemplate, publicUrl: string, token: string): Letter {
@@ -36,8 +38,13 @@ export function linkLetter(template: LinkMailTemplate, publicUrl: string, token:
 }
 
 /** To a subscription's buyer. */
-export function buyerLetter(body: BuyerMailBody, facts: BuyerFacts, renewUrl: string): Letter {
+export function buyerLetter(
+  body: BuyerMailBody,
+  facts: BuyerFacts,
+  { renewUrl, now }: { renewUrl: string; now: Date },
+): Letter {
   const { sellerName, productName, branding } = facts
+  const shortName = shorten(productName)
   const amount = `$${centsToDecimal(facts.amountCents)}`
   const every = everyText(facts.interval, facts.intervalCount)
   const dueDate = dateText(body.dueAt)
@@ -50,14 +57,15 @@ export function buyerLetter(body: BuyerMailBody, facts: BuyerFacts, renewUrl: st
       ...(color === undefined ? {} : { color }),
       ...(logoUrl === undefined ? {} : { logoUrl }),
     },
-    footer: `You get this mail because you subscribed to ${productName} at ${sellerName}. To end the subscription and these mails: ${renewUrl}`,
+    footer: `You get this mail because you subscribed to ${productName} at ${sellerName}.`,
+    end: { label: 'End the subscription and these mails', url: renewUrl },
   }
   const pay = { label: `Pay ${amount}`, url: renewUrl }
   switch (body.template) {
     case 'subscription-opened':
       return {
         ...common,
-        subject: `${mark}Your subscription to ${productName}`,
+        subject: `${mark}Your subscription to ${shortName}`,
         title: 'Your subscription has begun',
         paragraphs: [
           `${productName}: ${amount} ${every}. The next payment is due on ${dueDate}.`,
@@ -66,10 +74,10 @@ export function buyerLetter(body: BuyerMailBody, facts: BuyerFacts, renewUrl: st
         action: { label: 'Manage the subscription', url: renewUrl },
       }
     case 'subscription-reminder': {
-      const days = daysText(body.daysUntilDue ?? 0)
+      const days = daysText(daysLeft(body, facts, now))
       return {
         ...common,
-        subject: `${mark}${productName}: ${amount} due ${days}`,
+        subject: `${mark}${shortName}: ${amount} due ${days}`,
         title: `${amount} is due ${days}`,
         paragraphs: [`To keep ${productName}, pay ${amount} by ${dueDate}.`],
         action: pay,
@@ -78,7 +86,7 @@ export function buyerLetter(body: BuyerMailBody, facts: BuyerFacts, renewUrl: st
     case 'subscription-past-due':
       return {
         ...common,
-        subject: `${mark}${productName}: payment of ${amount} is past due`,
+        subject: `${mark}${shortName}: payment of ${amount} is past due`,
         title: 'Your payment is past due',
         paragraphs: [
           `${amount} for ${productName} was due on ${dueDate}. Pay it soon, and the subscription goes on as if nothing had happened.`,
@@ -87,8 +95,8 @@ export function buyerLetter(body: BuyerMailBody, facts: BuyerFacts, renewUrl: st
       }
     case 'subscription-expired':
       return {
-        ...common,
-        subject: `${mark}Your subscription to ${productName} has ended`,
+        from: common.from,
+        subject: `${mark}Your subscription to ${shortName} has ended`,
         title: 'Your subscription has ended',
         paragraphs: [
           `${amount} for ${productName} was due on ${dueDate} and was not paid. To have it again, subscribe anew at ${sellerName}.`,
@@ -108,7 +116,7 @@ export function deadLetter(
   const events = dead.count === 1 ? 'event was' : 'events were'
   return {
     from: { name: OURS, isTest: mode === 'test' },
-    subject: `${mode === 'test' ? '[Test] ' : ''}${storeName}: ${count} ${events} not delivered`,
+    subject: `${mode === 'test' ? '[Test] ' : ''}${shorten(storeName)}: ${count} ${events} not delivered`,
     title: `${count} ${events} given up`,
     paragraphs: [
       `The webhook endpoint of ${storeName} did not take them for 72 hours. They are lost to it unless you send them again: when the endpoint answers, call POST /stores/{storeId}/webhook/replay with the time they are from, or read GET /stores/{storeId}/events.`,
@@ -126,7 +134,7 @@ export function unmatchedLetter(
 ): Letter {
   return {
     from: { name: OURS, isTest: mode === 'test' },
-    subject: `${mode === 'test' ? '[Test] ' : ''}${storeName}: money arrived that matches no payment`,
+    subject: `${mode === 'test' ? '[Test] ' : ''}${shorten(storeName)}: money arrived that matches no payment`,
     title: 'Money arrived that matches no payment',
     paragraphs: [
       'It is in your wallet; which payment it was meant for is for you to say. Attach it to a payment, or note what you did about it: GET /stores/{storeId}/transfers?state=UNMATCHED lists what waits.',
@@ -148,12 +156,37 @@ export function isStillSo(body: BuyerMailBody, facts: BuyerFacts, now: Date): bo
     case 'subscription-opened':
       return facts.status === 'ACTIVE'
     case 'subscription-reminder':
-      return facts.status === 'ACTIVE' && isSameDue && now.getTime() < Date.parse(body.dueAt)
+      return (
+        facts.status === 'ACTIVE' &&
+        isSameDue &&
+        now.getTime() < Date.parse(body.dueAt) &&
+        !isOvertaken(body, facts, now)
+      )
     case 'subscription-past-due':
       return facts.status === 'PAST_DUE' && isSameDue
     case 'subscription-expired':
       return true
   }
+}
+
+/** Whether a later reminder has fallen due meanwhile: of several that waited the latest is told. */
+function isOvertaken(body: BuyerMailBody, { reminderDays }: BuyerFacts, now: Date): boolean {
+  const msLeft = Date.parse(body.dueAt) - now.getTime()
+  return reminderDays.some((days) => days < (body.daysUntilDue ?? 0) && msLeft <= days * DAY_MS)
+}
+
+/** The whole days that are really left, also when the mail waited; on a clock of its own those of its time. */
+function daysLeft(body: BuyerMailBody, { isOwnClock }: BuyerFacts, now: Date): number {
+  if (isOwnClock) return body.daysUntilDue ?? 0
+  return Math.ceil((Date.parse(body.dueAt) - now.getTime()) / DAY_MS)
+}
+
+/** A name that leaves a subject room for what it says. */
+function shorten(name: string): string {
+  const characters = [...name]
+  return characters.length <= SUBJECT_NAME_MAX
+    ? name
+    : `${characters.slice(0, SUBJECT_NAME_MAX - 1).join('')}…`
 }
 
 function everyText(interval: Interval, count: number): string {

@@ -59,13 +59,14 @@ export type BuyerFacts = Omit<SubscriptionRow, 'originHost'> & {
   isOwnClock: boolean
   sellerName: string
   branding: Branding
+  reminderDays: number[]
   productName: string
 }
 
 export async function readBuyerFacts(db: Db, id: string): Promise<BuyerFacts | undefined> {
   const rows = await db<BuyerFacts[]>`
     select s.*, s.clock_offset <> '0' as is_own_clock,
-      coalesce(t.branding ->> 'displayName', a.seller_name, t.name) as seller_name, t.branding,
+      coalesce(t.branding ->> 'displayName', a.seller_name, t.name) as seller_name, t.branding, t.reminder_days,
       p.name as product_name
     from subscriptions s
     join stores t on t.store_id = s.store_id

@@ -146,7 +146,7 @@ async function composeForBuyer(
   }
   const token = openRenewToken(keyring, facts.subscriptionId, facts.renewTokenCiphertext)
   const url = renewUrl(publicUrl, token)
-  const letter = buyerLetter(body, facts, url)
+  const letter = buyerLetter(body, facts, { renewUrl: url, now })
   // The last mail has nothing left to unsubscribe from.
   const isLast = body.template === 'subscription-expired'
   return { letter, to: facts.buyerEmail, ...(isLast ? {} : { unsubscribeUrl: url }) }

@@ -6,7 +6,7 @@ import { newRenewToken } from '#shared/subscriptions/renew-token.ts'
 import { sendMails } from '../../dispatcher/mail.ts'
 import { createSmtpMailer, type Mailer } from '../../dispatcher/mailer.ts'
 import { REMIND_BATCH_MAX, remindSubscriptions } from '../../dispatcher/remind.ts'
-import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { createTestDatabase, type TestDatabase, travel } from '../support/database.ts'
 import { TEST_DOOR, TEST_KEYRING } from '../support/door.ts'
 import { type SeededStore, seedStore } from '../support/seed.ts'
 import { type SmtpReceiver, startSmtpReceiver } from '../support/smtp.ts'
@@ -209,5 +209,38 @@ describe('what falls due in subscriptions', () => {
       select (select count(*)::integer from events where subscription_id = any (${ids})) as events,
         (select count(*)::integer from requests where body ->> 'subscriptionId' = any (${ids})) as mails`
     assert.deepEqual({ ...counts }, { events: 130, mails: 130 })
+  })
+
+  test('a name that fills a line leaves the subject room for what is due', async () => {
+    await mails()
+    const own = await seedStore(database.db, { price: { interval: 'MONTH' } })
+    await database.db`
+      update products set name = ${`${'Tea '.repeat(40)}!`} where store_id = ${own.store.storeId}`
+    await subscription({ dueIn: '7 days', actionIn: '0', seller: own })
+    await run()
+    const [mail] = await mails()
+    const subject = mail?.subject ?? ''
+    assert.match(subject, /^\[Test\] Tea Tea .*…: \$10\.50 due in 7 days$/)
+    assert.ok(subject.length < 100)
+    assert.ok(mail?.text?.includes(`${'Tea '.repeat(40)}!`))
+  })
+
+  test('of reminders that waited for their mail server the latest is mailed, with the days that are left', {
+    timeout: 30_000,
+  }, async () => {
+    await mails()
+    await database.db`update subscriptions set next_action_at = null`
+    const early = await subscription({ dueIn: '7 days', actionIn: '0' })
+    const late = await subscription({ dueIn: '12 days', actionIn: '5 days' })
+    await run()
+    await travel(database, '5 days')
+    await run()
+    assert.deepEqual(await told(early), ['subscription.reminder7', 'subscription.reminder2'])
+    assert.deepEqual(await told(late), ['subscription.reminder7'])
+    await travel(database, '8 days')
+    assert.deepEqual(
+      (await mails()).map(({ subject }) => subject),
+      ['[Test] Thing: $10.50 due in 4 days'],
+    )
   })
 })
