@@ -1,3 +1,4 @@
+import type { Deployment } from '#shared/networks/registry.ts'
 import { commitBlock, findMatchable } from './commit.ts'
 import {
   readHeldAddresses,
@@ -7,7 +8,7 @@ import {
   writeRate,
 } from './cursor.ts'
 import type { BlockRef, RangeWithTransfers, WakeHandle } from './drivers/driver.ts'
-import { createPace } from './pace.ts'
+import { createPace, type Pace } from './pace.ts'
 import { checkGenesis, type FollowDeps, findPlace, type Place } from './place.ts'
 import { createProgress, type Progress } from './progress.ts'
 import type { Hit } from './queries.ts'
@@ -24,8 +25,9 @@ const NEAR_BLOCKS = 8
 const FAST_BLOCK_MS = 1_000
 /** Blocks asked for in one range; the driver takes fewer when the node bears fewer. */
 const RANGE_BLOCKS_MAX = 2_000
-/** Blocks behind the head from which on it is a catch-up. */
+/** Blocks behind the head from which on it is a catch-up; more where they come faster than these milliseconds have them. */
 const BEHIND_BLOCKS = 100
+const BEHIND_MS = 60_000
 /** Milliseconds of a catch-up between two looks at the head. */
 const PASS_MS_MAX = 5_000
 /**
@@ -45,11 +47,14 @@ const FAILING_MS_MAX = 20_000
 
 type Leader = FollowDeps & {
   place: Place
+  pace: Pace
   wake: WakeHandle
   progress: Progress
   isStopped: () => boolean
   /** Nobody waits for a payment here: few calls matter more than an early look. */
   isIdle: boolean
+  /** Whose turn it is while calls are spared: new blocks', or, in between, those to be read a second time. */
+  isAuditTurn: boolean
   genesisAtMs: number
   /** Whether the row may hold a rate: one of a leader before, too. */
   hasRate: boolean
@@ -75,15 +80,16 @@ export async function lead(
 ): Promise<void> {
   const leader = await enduring(deps, isStopped, () => begin(deps, epoch, isStopped))
   if (!leader) return
-  const pace = createPace(deps)
+  const { pace } = leader
   leader.wake = deps.driver.wake(pace.ring)
   try {
     while (!isStopped()) {
       const isBehind = await enduring(deps, isStopped, () => pass(leader))
-      await pace.rest({ isIdle: leader.isIdle, isBehind: isBehind ?? false }, isStopped)
+      await pace.rest({ isBehind: isBehind ?? false }, isStopped)
     }
   } finally {
     leader.wake.stop()
+    pace.stop()
   }
 }
 
@@ -94,23 +100,25 @@ async function begin(deps: FollowDeps, epoch: number, isStopped: () => boolean):
   return {
     ...deps,
     place: await findPlace(deps, epoch),
+    pace: createPace(deps),
     wake: { watch() {}, stop() {} },
     progress: createProgress(deps),
     isStopped,
     isIdle: false,
+    isAuditTurn: true,
     genesisAtMs: Number.NEGATIVE_INFINITY,
     hasRate: true,
     auditedBehindAtMs: deps.nowMs(),
   }
 }
 
-/** Tries again while nodes fail, keeping the lease and the doorbell; gives up after {@link FAILING_MS_MAX}. */
+/** Tries again while nodes fail, keeping the lease and the doorbell; gives up when they do for {@link FAILING_MS_MAX}. */
 async function enduring<T>(
   { nowMs, log, doorbell }: FollowDeps,
   isStopped: () => boolean,
   work: () => Promise<T>,
 ): Promise<T | undefined> {
-  const startedAtMs = nowMs()
+  let failingSinceMs: number | undefined
   for (
     let backoffMs = BACKOFF_MS;
     !isStopped();
@@ -120,7 +128,8 @@ async function enduring<T>(
       return await work()
     } catch (error) {
       if (!(error instanceof RpcError) || error.kind === 'stopped') throw error
-      if (nowMs() - startedAtMs > FAILING_MS_MAX) throw error
+      failingSinceMs ??= nowMs()
+      if (nowMs() - failingSinceMs > FAILING_MS_MAX) throw error
       log.warn('reading failed, trying again', { error, inMs: backoffMs })
       const dueAtMs = nowMs() + backoffMs
       // Who rings does not know that nodes fail.
@@ -132,19 +141,23 @@ async function enduring<T>(
 
 /** One look at the chain and all that follows from it; true while it is far behind, and to be continued at once. */
 async function pass(leader: Leader): Promise<boolean> {
-  const { driver, db, deployment, place, nowMs } = leader
+  const { driver, db, deployment, place, isIdle } = leader
   const name = deployment.deployment
-  const startedAtMs = nowMs()
-  const [wish, head, open] = await Promise.all([
+  const readOpen = () => readOpenAddresses(db, name, WATCHED_ADDRESSES_MAX + 1)
+  const [wish, head, early] = await Promise.all([
     takeRequests(db, name),
     driver.head(),
-    readOpenAddresses(db, name, WATCHED_ADDRESSES_MAX + 1),
+    isIdle ? undefined : readOpen(),
   ])
+  // With nobody waiting the head takes its time: somebody may have come meanwhile.
+  const open = early ?? (await readOpen())
+  leader.isIdle = open.length === 0 && !wish
+  leader.pace.spare(isThrifty(leader, head))
   // What it tells is for others: the transfers of a block at the tip do not wait for it, nor for the disk it keeps busy.
   const isNear = head.number - place.cursor.number <= NEAR_BLOCKS
   const tell = () => settled(writeHead(db, name, head))
   const told = isNear ? undefined : tell()
-  const isBehind = await readUpTo(leader, head, startedAtMs, open).finally(async () => {
+  const isBehind = await readUpTo(leader, head, open).finally(async () => {
     const failure = await (told ?? tell())
     if (failure) throw failure.error
   })
@@ -160,29 +173,37 @@ function settled(work: Promise<void>): Promise<{ error: unknown } | undefined> {
   )
 }
 
+/** Whether few calls matter more than time: nobody waits, and it is not far behind. */
+function isThrifty({ isIdle, place, deployment }: Leader, head: BlockRef): boolean {
+  return isIdle && !isFar(deployment, head.number - place.cursor.number)
+}
+
+function isFar({ blockTimeMs }: Deployment, behind: number): boolean {
+  return behind > Math.max(BEHIND_BLOCKS, BEHIND_MS / blockTimeMs)
+}
+
 /** Reads and commits up to the head, or as far as the time of a pass goes: then true. */
-async function readUpTo(
-  leader: Leader,
-  head: BlockRef,
-  startedAtMs: number,
-  open: readonly string[],
-): Promise<boolean> {
-  const { place, isStopped, nowMs, wake } = leader
+async function readUpTo(leader: Leader, head: BlockRef, open: readonly string[]): Promise<boolean> {
+  const { place, isStopped, nowMs, wake, pace } = leader
+  const startedAtMs = nowMs()
   if (head.number < place.cursor.number) await doubt(leader, head)
-  leader.isIdle = open.length === 0
   wake.watch(open.length <= WATCHED_ADDRESSES_MAX ? open : [])
   await tellRecipients(leader)
-  const isThrifty = () => leader.isIdle && head.number - place.cursor.number <= BEHIND_BLOCKS
-  let isMoving = true
+  // Spared calls take long: the head is looked at between new blocks and second readings.
+  const isSparing = isThrifty(leader, head)
+  leader.isAuditTurn = isSparing && !leader.isAuditTurn
+  let isMoving = !leader.isAuditTurn
   while (isMoving && place.cursor.number < head.number && !isStopped()) {
-    if (nowMs() - startedAtMs > PASS_MS_MAX) {
+    if (!isSparing && nowMs() - startedAtMs > PASS_MS_MAX) {
       await auditBehind(leader)
       return true
     }
     isMoving = await step(leader, head)
     await tellProgress(leader, head)
   }
-  await auditNow(leader, isThrifty())
+  if (isSparing && !leader.isAuditTurn) return false
+  pace.spare(isThrifty(leader, head))
+  await auditNow(leader, isThrifty(leader, head))
   return false
 }
 
@@ -224,7 +245,7 @@ async function tellRecipients({ db, driver, deployment }: FollowDeps): Promise<v
 async function tellProgress(leader: Leader, head: BlockRef): Promise<void> {
   const { place, progress, db, deployment } = leader
   const behind = head.number - place.cursor.number
-  if (behind <= BEHIND_BLOCKS) {
+  if (!isFar(deployment, behind)) {
     if (leader.hasRate) await writeRate(db, deployment.deployment, null)
     leader.hasRate = false
     return

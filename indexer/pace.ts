@@ -6,8 +6,11 @@ import type { FollowDeps } from './place.ts'
 export type Pace = {
   /** For the driver's doorbell. */
   ring(reason: WakeReason): void
+  /** Spares calls from now on, until somebody waits: then everything goes on at once. Or no longer. */
+  spare(isSparing: boolean): void
   /** Returns when the next pass is due, or `isStopped`. */
-  rest(pass: { isIdle: boolean; isBehind: boolean }, isStopped: () => boolean): Promise<void>
+  rest(pass: { isBehind: boolean }, isStopped: () => boolean): Promise<void>
+  stop(): void
 }
 
 /** Milliseconds between looks at the head when the doorbell works, and when it does not. */
@@ -15,52 +18,57 @@ const POLL_MS = 4_000
 const POLL_WITHOUT_SOCKET_MS = 1_000
 /** Chains with faster blocks are looked at once in this many milliseconds. */
 const PASS_MS_MIN = 1_000
-/**
- * With nobody waiting, milliseconds that one call is paid with: twice its share of the budget, since a pass spends its calls
- * at once and is rested off only afterwards. And the longest rest: the head must not look stalled.
- */
-const IDLE_MS_PER_CALL = 2_000
-const IDLE_REST_MS_MAX = 16_000
+/** The same while calls are spared: well below what makes a head look stalled, though a pass may take longer than this then. */
+const POLL_SPARING_MS = 8_000
 /** Milliseconds between two looks, in the database, whether somebody waits now. */
-const IDLE_LOOK_MS = 1_000
+const SPARING_LOOK_MS = 1_000
 
 /**
- * With nobody waiting on a deployment it spends at most a call a second, however its blocks come: what a pass cost is rested off.
- * A new payment ends the rest within {@link IDLE_LOOK_MS}, long before its transfer can be mined and deep.
+ * With nobody waiting on a deployment its calls are spared, however its blocks come. A new payment ends that within
+ * {@link SPARING_LOOK_MS}, in the middle of a pass too, long before its transfer can be mined and deep.
  */
-export function createPace(deps: FollowDeps): Pace {
-  const { driver, doorbell, deployment, nowMs } = deps
+export function createPace({ driver, doorbell, deployment, db, log, nowMs }: FollowDeps): Pace {
   const isFast = deployment.blockTimeMs < PASS_MS_MIN
   let startedAtMs = nowMs()
-  let callCount = driver.health().callCount
-  let debtMs = 0
+  let timer: ReturnType<typeof setInterval> | undefined
+  let isLooking = false
 
-  const restIdle = async (untilMs: number, isStopped: () => boolean) => {
-    while (!isStopped() && nowMs() < untilMs) {
-      const lookAtMs = Math.min(untilMs, nowMs() + IDLE_LOOK_MS)
-      // Heads ring here too; they are no reason to look now.
-      while (!isStopped() && nowMs() < lookAtMs) await doorbell.wait(lookAtMs - nowMs())
-      if (await readIsOpen(deps.db, deployment.deployment)) return
+  const spare = (isSparing: boolean) => {
+    driver.spare(isSparing)
+    if (isSparing) timer ??= setInterval(() => void look(), SPARING_LOOK_MS)
+    else clearInterval(timer)
+    if (!isSparing) timer = undefined
+  }
+  const look = async () => {
+    if (isLooking) return
+    isLooking = true
+    try {
+      const isOpen = await readIsOpen(db, deployment.deployment)
+      if (!isOpen || !timer) return
+      spare(false)
+      doorbell.ring()
+    } catch (error) {
+      log.debug('cannot see whether anybody waits; the next pass meets the same', { error })
+    } finally {
+      isLooking = false
     }
   }
   return {
     ring(reason) {
       if (!isFast || reason !== 'head') doorbell.ring()
     },
-    async rest({ isIdle, isBehind }, isStopped) {
-      const calls = driver.health().callCount
-      const isThrifty = isIdle && !isBehind
-      debtMs = isThrifty ? debtMs + (calls - callCount) * IDLE_MS_PER_CALL : 0
-      const pollMs = driver.health().socketAlive ? POLL_MS : POLL_WITHOUT_SOCKET_MS
-      if (isThrifty) {
-        const restMs = Math.min(IDLE_REST_MS_MAX, Math.max(pollMs, debtMs))
-        await restIdle(startedAtMs + restMs, isStopped)
+    spare,
+    async rest({ isBehind }, isStopped) {
+      const dueAtMs = startedAtMs + POLL_SPARING_MS
+      if (timer) {
+        // Heads ring here too; they are no reason to look now.
+        while (timer && !isStopped() && nowMs() < dueAtMs) await doorbell.wait(dueAtMs - nowMs())
       } else if (!isBehind) {
+        const pollMs = driver.health().socketAlive ? POLL_MS : POLL_WITHOUT_SOCKET_MS
         await doorbell.wait(isFast ? PASS_MS_MIN : pollMs)
       }
-      debtMs = Math.max(0, debtMs - (nowMs() - startedAtMs))
       startedAtMs = nowMs()
-      callCount = calls
     },
+    stop: () => spare(false),
   }
 }

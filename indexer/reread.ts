@@ -34,7 +34,9 @@ const UNDECIDED =
 
 /** Reads blocks at depth again, when something waits for it or it is time. `isThrifty`: with few calls, nobody waits. */
 export async function audit(deps: FollowDeps, place: Place, isThrifty: boolean): Promise<void> {
-  await rereadHeld(deps, place)
+  // With few calls one after the other, so that the head is looked at in between.
+  const isHeldsTurn = !isThrifty || place.rereadAtMs <= place.auditedAtMs
+  if (isHeldsTurn && (await rereadHeld(deps, place, isThrifty)) && isThrifty) return
   const { deployment } = deps.deployment
   const depthBlock = await readDepthBlock(deps, place)
   if (depthBlock <= place.auditedNumber) return
@@ -143,19 +145,20 @@ async function readTwice(
 }
 
 /**
- * Reads blocks with held transfers again, a few at a time: what a reading confirms counts, what left the chain is taken back, and
+ * Reads blocks with held transfers again, a few at a time, and answers whether it read any: what a reading confirms counts, what left the chain is taken back, and
  * so is what was shown again and again never to have been there.
  */
-async function rereadHeld(deps: FollowDeps, place: Place): Promise<void> {
-  if (deps.nowMs() - place.rereadAtMs < REREAD_EVERY_MS) return
+async function rereadHeld(deps: FollowDeps, place: Place, isThrifty: boolean): Promise<boolean> {
+  if (deps.nowMs() - place.rereadAtMs < REREAD_EVERY_MS) return false
   place.rereadAtMs = deps.nowMs()
   const name = deps.deployment.deployment
-  const held = await readHeldBlocks(deps.db, name, place.rereadNumber, REREAD_BLOCKS_MAX)
-  for (const number of held) {
-    if (number <= place.auditedNumber) await rereadBlock(deps, place, number)
-  }
+  const max = isThrifty ? 1 : REREAD_BLOCKS_MAX
+  const held = await readHeldBlocks(deps.db, name, place.rereadNumber, max)
+  const wanted = held.filter((number) => number <= place.auditedNumber)
+  for (const number of wanted) await rereadBlock(deps, place, number)
   if (held.length === 0 && place.rereadNumber === 0) place.disproofs.clear()
-  place.rereadNumber = held.length < REREAD_BLOCKS_MAX ? 0 : (held.at(-1) ?? 0)
+  place.rereadNumber = held.length < max ? 0 : (held.at(-1) ?? 0)
+  return wanted.length > 0
 }
 
 async function rereadBlock(deps: FollowDeps, place: Place, number: number): Promise<void> {

@@ -1,4 +1,5 @@
 import type { Log } from '#shared/log.ts'
+import { createGate, type Gate } from './gate.ts'
 import { RpcError } from './rpc-error.ts'
 import { openTransports, type Transport } from './rpc-transport.ts'
 import type { RpcAnswer, RpcCall } from './socket.ts'
@@ -41,6 +42,8 @@ export type Rpc = {
   /** Notes that a provider answered and was wrong or behind: others are asked first for a while. */
   distrust(provider: number, error: RpcError): void
   health(): RpcHealth
+  /** From now on few calls are made, each in its turn; false: as many as are needed again, at once those that wait. */
+  spare(isSparing: boolean): void
   /** Abandons calls under way; they and later ones reject with kind `stopped`. */
   stop(): void
 }
@@ -88,14 +91,10 @@ export function createRpc({ urls, pingCall, log, verify }: RpcOptions): Rpc {
   const providers = openTransports(urls, { pingCall, log }).map(toProvider)
   const counts = { ...NO_COUNTS }
   const stopped = new AbortController()
+  const gate = createGate()
   let current = 0
 
-  const send = async (provider: Provider, calls: readonly RpcCall[], timeoutMs: number) => {
-    counts.callCount += calls.length
-    provider.callCount += calls.length
-    const answers = await provider.send(calls, timeoutMs)
-    return answers.map((answer) => toAnswer(answer, provider))
-  }
+  const send = createSend(counts, gate, stopped.signal)
   const ensureVerified = async (provider: Provider) => {
     if (provider.isVerified || !verify) return
     const call = async (one: RpcCall) => {
@@ -162,10 +161,29 @@ export function createRpc({ urls, pingCall, log, verify }: RpcOptions): Rpc {
       ...counts,
       providers: providers.map(({ callCount, errorCount }) => ({ callCount, errorCount })),
     }),
+    spare: gate.spare,
     stop() {
       stopped.abort()
       for (const provider of providers) provider.stop()
     },
+  }
+}
+
+/** Sends calls to a provider as the gate lets them pass, and counts them; a batch goes in parts while calls are spared. */
+function createSend(counts: { callCount: number }, gate: Gate, signal: AbortSignal) {
+  return async (provider: Provider, calls: readonly RpcCall[], timeoutMs: number) => {
+    const answers: Answer[] = []
+    while (answers.length < calls.length) {
+      const left = calls.slice(answers.length)
+      const part = left.slice(0, gate.take(left.length))
+      await gate.pass(part.length, signal)
+      if (signal.aborted) throw new RpcError('stopped', 'stopped')
+      counts.callCount += part.length
+      provider.callCount += part.length
+      const told = await provider.send(part, timeoutMs)
+      answers.push(...told.map((answer) => toAnswer(answer, provider)))
+    }
+    return answers
   }
 }
 

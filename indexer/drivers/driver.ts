@@ -130,6 +130,11 @@ export type Driver = {
   /** The doorbell: rings on heads, on transfers to watched recipients, and once after each (re)connect. */
   wake(onWake: (reason: WakeReason) => void): WakeHandle
   health(): DriverHealth
+  /**
+   * Nobody waits for what it reads: from now on it makes about one call in a second and a half, each in its turn, and what it
+   * is asked takes that long. False: as many as it takes again, and those that wait go at once.
+   */
+  spare(isSparing: boolean): void
   /** Closes sockets and abandons calls under way; they reject. */
   stop(): Promise<void>
 }

@@ -22,8 +22,12 @@ const RANGES_MAX = 4_096
 const RECEIPTS_BLOCKS_MAX = 64
 /** Blocks of the first range of logs: fewer would take more calls of a network at rest. */
 const BLOCKS_FIRST = 32
-/** While nobody waits for a payment a call a second has to do: receipts cost one for each block. */
-const THRIFTY_RECEIPTS_MAX = 8
+/**
+ * While nobody waits for a payment a call a second has to do, and receipts cost one for each block: so many cost no more than
+ * balances, and so many are read where there are none.
+ */
+const THRIFTY_RECEIPTS_MAX = 3
+const THRIFTY_RECEIPTS_ALONE_MAX = 8
 
 export function createReaders(): Readers {
   const ranges: { from: number; to: number; provider: number }[] = []
@@ -65,7 +69,8 @@ export function createAuditor(
     const reading = brief ?? (await byBalances(parts, from, to, options))
     if (reading) return reading
     const readTo = Math.min(to, from + RECEIPTS_BLOCKS_MAX - 1)
-    const beginning = isShort || isThrifty ? undefined : await byReceipts(parts, from, readTo)
+    const isDear = isThrifty && to - from >= THRIFTY_RECEIPTS_ALONE_MAX
+    const beginning = isShort || isDear ? undefined : await byReceipts(parts, from, readTo)
     if (beginning) return { ...beginning, readTo }
     if (!isThrifty && !isTold) {
       isTold = true

@@ -7,8 +7,8 @@ import { RANGE_TIMEOUT_MS, type Reader, toHex } from './evm-read.ts'
 /** What a balance is of: a watched contract and a recipient, both in lower case. */
 type Holding = { contract: string; holder: string }
 type Sheet = readonly bigint[]
-/** The balances at the end of the range that was looked at last: the next one begins there, if it is of the same holders. */
-export type KnownBalances = { key?: string; sheet?: Sheet }
+/** The balances at the end of the range that was looked at last, by contract and holder: the next one may begin there. */
+export type KnownBalances = { at?: number; balances?: ReadonlyMap<string, bigint> }
 /** By holding, in the order of blocks: what came in less what went out. */
 type Flows = readonly (readonly { blockNumber: number; amount: bigint }[])[]
 
@@ -70,19 +70,30 @@ export async function findUnexplained(
     return [...below, ...(await search(middle, high, atMiddle, atHigh))]
   }
   const heights = toHeights(from - 1, to)
-  const keyAt = (number: number) => `${number} ${holders.join()}`
-  const isKnown = known.sheet !== undefined && known.key === keyAt(from - 1)
-  const read = await readSheets(isKnown ? heights.slice(1) : heights)
-  const sheets = isKnown && known.sheet ? [known.sheet, ...read] : read
+  const atBegin = known.at === from - 1 ? recall(holdings, known) : undefined
+  const sheets = atBegin
+    ? [atBegin, ...(await readSheets(heights.slice(1)))]
+    : await readSheets(heights)
   const unexplained: number[] = []
   for (const [index, high] of heights.entries()) {
     const [low, atLow, atHigh] = [heights[index - 1], sheets[index - 1], sheets[index]]
     if (low === undefined || !atLow || !atHigh) continue
     unexplained.push(...(await search(low, high, atLow, atHigh)))
   }
-  const last = sheets.at(-1)
-  if (last) Object.assign(known, { key: keyAt(to), sheet: last })
+  const last = sheets.at(-1) ?? []
+  known.at = to
+  known.balances = new Map(holdings.map((one, place) => [keyOf(one), last[place] ?? 0n]))
   return unexplained
+}
+
+/** The balances of all these holdings, where all are known. */
+function recall(holdings: readonly Holding[], { balances }: KnownBalances): Sheet | undefined {
+  const sheet = holdings.flatMap((one) => balances?.get(keyOf(one)) ?? [])
+  return sheet.length === holdings.length ? sheet : undefined
+}
+
+function keyOf({ contract, holder }: Holding): string {
+  return `${contract} ${holder}`
 }
 
 /**
@@ -120,7 +131,7 @@ function toHeights(low: number, high: number): number[] {
 
 function toFlows(holdings: readonly Holding[], transfers: readonly Observation[]): Flows {
   const flows = holdings.map((): { blockNumber: number; amount: bigint }[] => [])
-  const places = new Map(holdings.map((one, place) => [`${one.contract} ${one.holder}`, place]))
+  const places = new Map(holdings.map((one, place) => [keyOf(one), place]))
   const note = (one: Observation, holder: string, amount: bigint) => {
     const place = places.get(`${one.contract.toLowerCase()} ${holder}`)
     if (place !== undefined) flows[place]?.push({ blockNumber: one.blockNumber, amount })

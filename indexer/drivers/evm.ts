@@ -81,6 +81,7 @@ export function createEvmDriver(deps: DriverDeps): Driver {
         ...(seenAtMs === undefined ? {} : { lastHeadAtMs: seenAtMs }),
       }
     },
+    spare: rpc.spare,
     async stop() {
       bell?.stop()
       rpc.stop()

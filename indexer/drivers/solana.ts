@@ -85,6 +85,7 @@ export function createSolanaDriver(deps: DriverDeps): Driver {
       socketAlive: parts.bell?.isAlive() ?? false,
       ...(tip.seenAtMs === undefined ? {} : { lastHeadAtMs: tip.seenAtMs }),
     }),
+    spare: rpc.spare,
     async stop() {
       parts.stopRinging()
       parts.bell?.stop()

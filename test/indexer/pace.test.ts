@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
-import { after, afterEach, before, describe, it } from 'node:test'
+import { after, before, describe, it } from 'node:test'
 import { startTestChain, type TestChain } from '../support/anvil.ts'
+import { type Budget, watchBudget } from '../support/budget.ts'
 import { createEvmFollowing, type EvmFollowing } from '../support/evm-follow.ts'
 import { type LyingRpc, startLyingRpc } from '../support/lying-rpc.ts'
 import { allowSlowHooks } from '../support/timeouts.ts'
@@ -9,84 +10,141 @@ import { until } from '../support/until.ts'
 allowSlowHooks()
 
 /** Milliseconds of watching an idle network, and between its blocks meanwhile. */
-const WATCH_MS = 24_000
-const MINE_EVERY_MS = 250
-/** Calls of a pass that reads on and reads again: they come at once and are rested off afterwards, at an edge of the watch not yet. */
-const PASS_CALLS_MAX = 13
+const WATCH_MS = 22_000
 const timeout = 60_000
 
-let chain: TestChain
-let node: LyingRpc
-let following: EvmFollowing
+type Case = { name: string; hasQuarantine: boolean; nodeCount: 1 | 2; isMute?: boolean }
+type Watched = Case & { nodes: LyingRpc[]; following: EvmFollowing; budget?: Budget; first: number }
 
-const callCount = () =>
-  Object.entries(node.calls())
-    .filter(([method]) => method !== 'eth_subscribe')
-    .reduce((sum, [, count]) => sum + count, 0)
+const CASES: readonly Case[] = [
+  { name: 'with no slots at all', hasQuarantine: false, nodeCount: 1 },
+  {
+    name: 'with slots in quarantine, whose late transfers are still looked for',
+    hasQuarantine: true,
+    nodeCount: 1,
+  },
+  { name: 'with slots in quarantine and two providers', hasQuarantine: true, nodeCount: 2 },
+  { name: 'without a websocket', hasQuarantine: true, nodeCount: 1, isMute: true },
+]
 
-describe('the budget of calls', () => {
-  before(async () => {
-    chain = await startTestChain()
-    node = await startLyingRpc(chain)
-  })
-  after(async () => {
-    await node.stop()
-    await chain.stop()
-  })
-  afterEach(() => following.close())
+for (const blockTimeMs of [250, 2_000]) {
+  describe(`the budget of calls, with a block each ${blockTimeMs} ms`, () => {
+    let chain: TestChain
+    let watched: Watched[] = []
+    let stopMining = () => {}
 
-  for (const blockTimeMs of [250, 2_000]) {
-    it(`one call a second while nobody waits, with a block each ${blockTimeMs} ms`, {
-      timeout,
-    }, async () => {
-      const rpc = [node.wsUrl, node.httpUrl]
-      following = await createEvmFollowing({ chain, rpc, changes: { blockTimeMs } })
-      // A slot in quarantine, whose late transfers are still looked for.
-      await following.claim(500)
-      const { db } = following.database
-      await db`
-        update slots set is_open = false, ended_at = service_now(),
-          release_at = service_now() + interval '1 day'`
-      await following.start()
-      const first = (await chain.head()).number
-      await until(
-        async () => {
-          const [row] = await db<{ isRead: boolean | null }[]>`
-            select block_number >= ${first} and audited_number > block_number - confirmations as is_read
-            from deployments`
-          return row?.isRead
-        },
-        { what: 'it has caught up, and read all that is deep twice' },
+    before(async () => {
+      chain = await startTestChain()
+      const timer = setInterval(() => void chain.mine().catch(() => {}), blockTimeMs)
+      stopMining = () => clearInterval(timer)
+      watched = await Promise.all(CASES.map((one) => begin(chain, blockTimeMs, one)))
+      await Promise.all(
+        watched.map(async (one) => {
+          const calls = () => one.nodes.reduce((sum, node) => sum + callCount(node), 0)
+          one.budget = await watchBudget({
+            db: one.following.database.db,
+            calls,
+            watchMs: WATCH_MS,
+          })
+        }),
       )
-      const callsBefore = callCount()
-      const requestsBefore = node.requests().length
-      const startedAt = performance.now()
-      while (performance.now() - startedAt < WATCH_MS) {
-        await chain.mine()
-        await new Promise((done) => setTimeout(done, Math.max(MINE_EVERY_MS, blockTimeMs)))
-      }
-      const seconds = (performance.now() - startedAt) / 1_000
-      const calls = callCount() - callsBefore
-      const asked = node.requests().slice(requestsBefore).join('\n')
-      assert.ok(calls <= seconds + PASS_CALLS_MAX, `${calls} calls in ${seconds} s:\n${asked}`)
-      assert.ok((await following.position()) > first, 'and yet it follows')
+    })
+    after(async () => {
+      stopMining()
+      await Promise.all(watched.map(({ following }) => following.close()))
+      await Promise.all(watched.flatMap(({ nodes }) => nodes.map((node) => node.stop())))
+      await chain.stop()
+    })
 
+    for (const [index, { name }] of CASES.entries()) {
+      it(`is one a second while nobody waits, whenever one begins to count, ${name}`, () => {
+        const { budget, nodes } = watched[index] as Watched
+        const asked = nodes.map((node) => node.requests().join('\n')).join('\n---\n')
+        budget?.assertOneCallASecond(asked)
+      })
+
+      it(`lets the network be followed meanwhile, and its head look alive, ${name}`, async () => {
+        const { budget, following, first } = watched[index] as Watched
+        budget?.assertAlive()
+        assert.ok((await following.position()) > first)
+        assert.ok((await auditedNumber(following)) > first - following.deployment.confirmations)
+      })
+    }
+
+    it('is left at once for a payment', { timeout }, async () => {
+      const [{ following, nodes }] = watched.filter((one) => one.nodeCount === 2) as [Watched]
+      const calls = () => nodes.reduce((sum, node) => sum + callCount(node), 0)
+      const before = calls()
+      const startedAt = performance.now()
       const { paymentId, due } = await following.claim(1_000)
-      await until(() => callCount() > callsBefore + calls, { what: 'a payment wakes it' })
+      await until(() => calls() > before + 5, { what: 'a payment wakes it', everyMs: 20 })
+      assert.ok(performance.now() - startedAt < 2_000, 'within about a second')
       await chain.pay({ token: chain.tokens.usdc, to: following.address, amountBaseUnits: due })
       await following.untilStatus(paymentId, 'DETECTED', 3_000)
     })
-  }
+  })
+}
 
-  it('a standby asks no node', { timeout }, async () => {
-    following = await createEvmFollowing({ chain, rpc: [node.httpUrl] })
-    const { db } = following.database
-    await db`
-      insert into deployments (deployment, confirmations, leader, lease_until)
-      values ('base:test', 3, 'somebody', service_now() + interval '1 hour')`
-    const callsBefore = callCount()
-    await following.start()
-    await until(() => following.run().isStandingBy(), { what: 'it stands by' })
-    assert.equal(callCount(), callsBefore)
+describe('the budget of calls', () => {
+  it('is not touched by a standby: it asks no node', { timeout }, async () => {
+    const chain = await startTestChain()
+    const node = await startLyingRpc(chain)
+    const following = await createEvmFollowing({ chain, rpc: [node.httpUrl] })
+    try {
+      const { db } = following.database
+      await db`
+        insert into deployments (deployment, confirmations, leader, lease_until)
+        values ('base:test', 3, 'somebody', service_now() + interval '1 hour')`
+      const callsBefore = callCount(node)
+      await following.start()
+      await until(() => following.run().isStandingBy(), { what: 'it stands by' })
+      assert.equal(callCount(node), callsBefore)
+    } finally {
+      await following.close()
+      await node.stop()
+      await chain.stop()
+    }
   })
 })
+
+function callCount(node: LyingRpc): number {
+  return Object.entries(node.calls())
+    .filter(([method]) => method !== 'eth_subscribe')
+    .reduce((sum, [, count]) => sum + count, 0)
+}
+
+/** Follows the chain until all that is deep was read twice. */
+async function begin(chain: TestChain, blockTimeMs: number, one: Case): Promise<Watched> {
+  const nodes = await Promise.all(Array.from({ length: one.nodeCount }, () => startLyingRpc(chain)))
+  const rpc = nodes.flatMap(({ wsUrl, httpUrl }, index) =>
+    one.isMute
+      ? [httpUrl]
+      : [wsUrl, index === 0 ? httpUrl : httpUrl.replace('127.0.0.1', 'localhost')],
+  )
+  const following = await createEvmFollowing({ chain, rpc, changes: { blockTimeMs } })
+  const { db } = following.database
+  if (one.hasQuarantine) {
+    await following.claim(500)
+    await db`
+      update slots set is_open = false, ended_at = service_now(),
+        release_at = service_now() + interval '1 day'`
+  }
+  await following.start()
+  const first = (await chain.head()).number
+  await until(
+    async () => {
+      const [row] = await db<{ isRead: boolean | null }[]>`
+        select block_number >= ${first} and audited_number >= ${first} - confirmations as is_read
+        from deployments`
+      return row?.isRead
+    },
+    { what: 'it has caught up, and read all that is deep twice', timeoutMs: 40_000 },
+  )
+  return { ...one, nodes, following, first }
+}
+
+async function auditedNumber({ database }: EvmFollowing): Promise<number> {
+  const [row] = await database.db<{ auditedNumber: number }[]>`
+    select audited_number from deployments`
+  return row?.auditedNumber ?? 0
+}

@@ -192,6 +192,46 @@ describe('JSON-RPC', () => {
     assert.deepEqual({ callCount, errorCount }, { callCount: 4, errorCount: 1 })
   })
 
+  it('makes calls one after the other while it is spared, and all at once as soon as it is not', async () => {
+    const rpc = connect()
+    rpc.spare(true)
+    const before = countOf(first)
+    const startedAt = performance.now()
+    const one = await rpc.call(pingCall)
+    assert.equal(one, CHAIN_ID)
+    assert.ok(performance.now() - startedAt > 1_000, 'its turn comes after its second')
+    const batch = rpc.batch(new Array(30).fill(blockNumber))
+    const another = rpc.call(pingCall)
+    assert.equal(countOf(first), before + 1)
+    rpc.spare(false)
+    assert.equal((await batch).answers.length, 30)
+    await another
+    assert.ok(performance.now() - startedAt < 3_000, 'nobody waits for a turn any more')
+  })
+
+  it('keeps up to three calls of a batch together while it is spared', {
+    timeout: 15_000,
+  }, async () => {
+    const rpc = connect()
+    rpc.spare(true)
+    const before = countOf(first)
+    const { answers } = await rpc.batch([pingCall, blockNumber, blockNumber, pingCall])
+    const sizes = first
+      .requests()
+      .slice(before)
+      .map((body) => [JSON.parse(body)].flat().length)
+    assert.deepEqual(sizes, [3, 1])
+    assert.deepEqual([answers[0], answers[3]], [{ result: CHAIN_ID }, { result: CHAIN_ID }])
+  })
+
+  it('rejects calls that wait for their turn when it is stopped', async () => {
+    const rpc = connect()
+    rpc.spare(true)
+    const waiting = rpc.call(pingCall)
+    rpc.stop()
+    await assert.rejects(waiting, isKind('stopped'))
+  })
+
   it('rejects calls under way and later ones when it is stopped', async () => {
     const rpc = connect()
     first.lie({ requests: 'hang' })

@@ -184,6 +184,7 @@ function createNode(source: Source, mood: () => NodeMood, chance: Chance): Drive
       return { watch() {}, stop: () => void source.bells.delete(bell) }
     },
     health: () => health,
+    spare() {},
     async stop() {
       isStopped = true
       for (const bell of bells) source.bells.delete(bell)
