@@ -11,6 +11,9 @@ export const SLOW_LANE_COUNT_MAX = 50_000
 /** Endpoints remembered to have answered, a count; beyond it all are forgotten. */
 export const PROVEN_COUNT_MAX = 50_000
 
+/** How a turn ended: no answer in time, anything else that the endpoint did, or it was not asked at all. */
+export type Outcome = 'timeout' | 'other' | 'unasked'
+
 /**
  * Shares the posts that may be on their way among endpoints: each has a lane, lanes take turns. An
  * endpoint that does not answer holds few places, and all such endpoints together at most half.
@@ -21,8 +24,8 @@ export type Lanes<Item> = {
   add(laneKey: string, item: Item): void
   /** The next item that may be posted now; null when there is none. `finish` must follow. */
   take(): { laneKey: string; item: Item } | null
-  /** An item taken from this lane is done. A timeout counts towards slowness, anything else ends it. */
-  finish(laneKey: string, outcome: 'timeout' | 'other'): void
+  /** An item taken from this lane is done. A timeout counts towards slowness, anything else that the endpoint did ends it. */
+  finish(laneKey: string, outcome: Outcome): void
   /** Takes out every waiting item for which this holds. */
   withdraw(isUnwanted: (item: Item) => boolean): Item[]
   waitingCount(): number
@@ -102,8 +105,11 @@ export function createLanes<Item>(
       lane.inFlightCount -= 1
       state.inFlightCount -= 1
       if (state.slow.has(laneKey)) state.slowInFlightCount -= 1
-      lane.timeoutStreak = outcome === 'timeout' ? lane.timeoutStreak + 1 : 0
-      if (outcome !== 'timeout') prove(state, laneKey)
+      if (outcome === 'timeout') lane.timeoutStreak += 1
+      if (outcome === 'other') {
+        lane.timeoutStreak = 0
+        prove(state, laneKey)
+      }
       setSlow(state, lane, lane.timeoutStreak >= SLOW_AFTER_TIMEOUTS)
       list(state, lane)
       closeIfIdle(state, lane)

@@ -9,9 +9,9 @@ import {
   recordOf,
   type SecretOpener,
 } from './deliver.ts'
-import type { Fresh } from './fresh.ts'
+import { FRESH_MS, type Fresh } from './fresh.ts'
 import { type Job, unpack } from './job.ts'
-import type { Lanes } from './lanes.ts'
+import type { Lanes, Outcome } from './lanes.ts'
 import { BUNDLE_MAX, type Queue } from './queue.ts'
 import { GIVE_BACK_MS, type Recorder } from './recorder.ts'
 
@@ -72,14 +72,22 @@ export function createPump(deps: PumpDeps): Pump {
     }
   }
 
-  async function run(laneKey: string, prepared: Prepared): Promise<void> {
-    let isTimeout = false
+  /** What waited for its endpoint's turn is read anew: URL and secrets are those of the attempt. */
+  async function readAgain(prepared: Prepared): Promise<Prepared | null> {
+    if (deps.monotonicMs() - prepared.preparedAtMs <= FRESH_MS) return prepared
+    return (await prepare(deps, deps, [prepared.job])).prepared[0] ?? null
+  }
+
+  async function run(laneKey: string, taken: Prepared): Promise<void> {
+    let outcome: Outcome = 'unasked'
     try {
+      const prepared = await readAgain(taken)
+      if (prepared === null) return returnJob(taken.job, 0)
       const attempted = await attempt(deps, prepared)
       const { result } = attempted
       // Cut off by our own shutdown: the endpoint did nothing wrong.
       if (isStopping && result.kind === 'failed') return returnJob(prepared.job, 0)
-      isTimeout = result.kind === 'failed' && result.fault === 'timeout'
+      outcome = result.kind === 'failed' && result.fault === 'timeout' ? 'timeout' : 'other'
       recorder.add({
         kind: 'attempted',
         job: prepared.job,
@@ -88,10 +96,10 @@ export function createPump(deps: PumpDeps): Pump {
       })
       deps.onAttempted(attempted)
     } catch (error) {
-      returnJob(prepared.job, GIVE_BACK_MS)
+      returnJob(taken.job, GIVE_BACK_MS)
       throw error
     } finally {
-      lanes.finish(laneKey, isTimeout ? 'timeout' : 'other')
+      lanes.finish(laneKey, outcome)
       begin()
     }
   }

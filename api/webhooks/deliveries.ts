@@ -34,11 +34,14 @@ export async function showDeliveries(deps: ApiDeps, caller: StoreCaller, query: 
     idOf: (row) => row.deliveryId,
   }
   const slice = await readSlice(list, modes, page)
-  const attempts = await readAttempts(
-    deps.db,
-    slice.rows.map(({ deliveryId }) => deliveryId),
-  )
-  return sliceToPage(page, slice, (row) => deliveryView(row, attempts.get(row.deliveryId)))
+  const [attempts, url] = await Promise.all([
+    readAttempts(
+      deps.db,
+      slice.rows.map(({ deliveryId }) => deliveryId),
+    ),
+    readWebhookUrl(deps.db, storeId),
+  ])
+  return sliceToPage(page, slice, (row) => deliveryView(row, attempts.get(row.deliveryId), url))
 }
 
 /** A delivery with its attempts. Error: delivery_not_found. */
@@ -107,6 +110,9 @@ async function readOne(deps: ApiDeps, storeId: string, modes: readonly Mode[], d
     ? await readDelivery(deps.db, storeId, modes, deliveryId)
     : undefined
   if (row === undefined) fail('delivery_not_found')
-  const attempts = await readAttempts(deps.db, [deliveryId])
-  return deliveryView(row, attempts.get(deliveryId))
+  const [attempts, url] = await Promise.all([
+    readAttempts(deps.db, [deliveryId]),
+    readWebhookUrl(deps.db, storeId),
+  ])
+  return deliveryView(row, attempts.get(deliveryId), url)
 }

@@ -76,10 +76,14 @@ export const DeliveryObject = Type.Object({
   eventType: Type.String(),
   paymentId: Type.Optional(Type.String()),
   mode: ModeWord,
-  url: Type.Union([Type.String(), Type.Null()]),
+  url: Type.Union([Type.String(), Type.Null()], {
+    description: 'Where it goes, as the store’s URL is now; once it has ended, where it went last',
+  }),
   status: oneOf(DELIVERY_STATUSES),
   attemptCount: Type.Integer(),
-  nextAttemptAt: TimeOrNull,
+  nextAttemptAt: Type.Union([Time, Type.Null()], {
+    description: 'Null once it has ended, and while it is parked because the store has no URL',
+  }),
   createdAt: Time,
   deliveredAt: TimeOrNull,
   attempts: Type.Array(
@@ -94,23 +98,27 @@ export const DeliveryObject = Type.Object({
   ),
 })
 
+/** What is pending goes to the store's URL as it is now; without one it is parked, and nothing is next. */
 export function deliveryView(
   row: DeliveryRow,
-  attempts: readonly AttemptRow[] = [],
+  attempts: readonly AttemptRow[] | undefined,
+  storeUrl: string | null,
 ): Static<typeof DeliveryObject> {
+  const isPending = row.status === 'PENDING'
+  const isParked = isPending && storeUrl === null
   return {
     deliveryId: row.deliveryId,
     eventId: row.eventId,
     eventType: row.eventType,
     ...(row.paymentId === null ? {} : { paymentId: row.paymentId }),
     mode: row.mode,
-    url: row.url,
+    url: isPending ? storeUrl : row.url,
     status: row.status,
     attemptCount: row.attemptCount,
-    nextAttemptAt: row.nextAttemptAt?.toISOString() ?? null,
+    nextAttemptAt: isParked ? null : (row.nextAttemptAt?.toISOString() ?? null),
     createdAt: row.createdAt.toISOString(),
     deliveredAt: row.deliveredAt?.toISOString() ?? null,
-    attempts: attempts.map(attemptView),
+    attempts: (attempts ?? []).map(attemptView),
   }
 }
 

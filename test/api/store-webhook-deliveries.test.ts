@@ -13,7 +13,7 @@ before(async () => {
 })
 after(() => api.close())
 
-type Method = 'GET' | 'POST'
+type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
 const call = (
   { store, keys }: SeededStore,
   method: Method,
@@ -117,6 +117,35 @@ test('GET list 200 pages through both modes for a live key, none twice, none lef
   } while (cursor !== '')
   assert.deepEqual([...seen].sort(), [...wanted].sort())
   assert.equal((await call(seller, 'GET', '/deliveries')).body.data.length, 5)
+})
+
+test('GET 200 shows where what is pending goes now, and that it is parked while the store has no URL', async () => {
+  const seller = await open()
+  const pending = await seedDelivery(
+    api.database.db,
+    await event(seller, { sequence: 1 }),
+    'PENDING',
+  )
+  const done = await seedDelivery(api.database.db, await event(seller, { sequence: 2 }))
+  const look = async () => {
+    const { body: list } = await call(seller, 'GET', '/deliveries')
+    const { body: one } = await call(seller, 'GET', `/deliveries/${pending}`)
+    const [ended, waiting] = list.data
+    assert.deepEqual(waiting, one)
+    assert.equal(ended.deliveryId, done)
+    assert.equal(ended.url, WEBHOOK_URL)
+    return one
+  }
+  const before = await look()
+  assert.equal(before.url, WEBHOOK_URL)
+  assert.ok(before.nextAttemptAt)
+  await call(seller, 'DELETE', '', undefined, 'live')
+  const parked = await look()
+  assert.deepEqual([parked.status, parked.url, parked.nextAttemptAt], ['PENDING', null, null])
+  const moved = 'https://elsewhere.example/hook'
+  await call(seller, 'PUT', '', { url: moved }, 'live')
+  const after = await look()
+  assert.deepEqual([after.url, after.nextAttemptAt], [moved, before.nextAttemptAt])
 })
 
 test('GET list 400 invalid_request for unknown words, and a cursor of another list', async () => {

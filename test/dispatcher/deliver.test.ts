@@ -268,6 +268,33 @@ describe('delivering a webhook', () => {
     assert.equal(elsewhere.received.length, 1)
   })
 
+  test('what waits for its endpoint’s turn goes to the URL as it is at the attempt, or nowhere', {
+    timeout: 30_000,
+  }, async () => {
+    const silent = await receiver()
+    silent.answer('never')
+    const elsewhere = await receiver()
+    const shop = await seedShop(database.db, silent.url)
+    await emit(database.db, shop, 6)
+    await until(() => silent.received.length > 0, { what: 'the first attempt' })
+    await database.db`update stores set webhook_url = null where store_id = ${shop.storeId}`
+    const [first] = await until(
+      async () => {
+        const rows = await readDeliveries(database.db, shop.storeId)
+        return rows.some((row) => row.attemptCount > 0) && rows
+      },
+      { what: 'the first attempt to end' },
+    )
+    assert.equal(first?.status, 'PENDING')
+    await database.db`
+      update stores set webhook_url = ${elsewhere.url} where store_id = ${shop.storeId}`
+    await until(() => elsewhere.received.length >= 5, {
+      what: 'the others at the new URL',
+      timeoutMs: 10 * SECONDS,
+    })
+    assert.ok(silent.received.length <= 2, 'at most what was about to leave went to the old one')
+  })
+
   test('a delivery sent anew by its seller is attempted again, with the same id', async () => {
     const seller = await receiver()
     const shop = await seedShop(database.db, seller.url)

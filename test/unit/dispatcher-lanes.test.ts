@@ -70,6 +70,20 @@ describe('sharing posts among endpoints', () => {
     assert.equal(takeAll(lanes).length, LANE_IN_FLIGHT_MAX)
   })
 
+  test('a turn in which an endpoint was not asked says nothing of it', () => {
+    const lanes = createLanes<number>()
+    fill(lanes, 'a', 9)
+    for (let count = 0; count < SLOW_AFTER_TIMEOUTS; count += 1) {
+      assert.deepEqual(takeAll(lanes), ['a'])
+      lanes.finish('a', 'timeout')
+    }
+    for (let count = 0; count < 3; count += 1) {
+      assert.deepEqual(takeAll(lanes), ['a'])
+      lanes.finish('a', 'unasked')
+      assert.ok(lanes.isSlow('a'))
+    }
+  })
+
   test('slow endpoints together leave room for the others', () => {
     const lanes = createLanes<number>({ inFlightMax: 10, slowInFlightMax: 4 })
     const slow = Array.from({ length: 20 }, (_, index) => `slow-${index}`)
