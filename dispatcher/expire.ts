@@ -35,11 +35,10 @@ async function lockClosed(tx: Tx): Promise<string[]> {
     select p.payment_id
     from slots s
     join payments p on p.payment_id = s.payment_id
-    join stores st on st.store_id = p.store_id
     left join deployments d on d.deployment = p.deployment
     where s.is_open and s.expires_at <= service_now()
       and (p.clock = 'OURS' or d.audited_time > s.expires_at)
-      and (p.status = 'PENDING' or (p.status = 'DETECTED' and st.top_up_until_expiry and not exists (
+      and (p.status = 'PENDING' or (p.status = 'DETECTED' and not exists (
         select from transfers t
         where t.payment_id = p.payment_id and t.state = 'MATCHED' and (t.is_held or not t.is_final)
       )))

@@ -274,7 +274,13 @@ export async function commitReorg(
     await lowerPositions(tx, young, ancestor.number)
     const affected = await retractTransfers(tx, deployment, ancestor.number)
     await holdSettled(tx, deployment, ancestor.number)
-    const ids = await noticeCredits(tx, locked, affected, ancestor.number, deps.settings)
+    // What a seller attached in this very moment is not among those locked above.
+    const attached = await lockPayments(
+      tx,
+      affected.filter((id) => !locked.has(id)),
+    )
+    const all = new Map([...locked, ...attached])
+    const ids = await noticeCredits(tx, all, affected, ancestor.number, deps.settings)
     const stays = losing.filter((id) => !affected.includes(id))
     await lowerAudited(tx, deployment, fence.epoch, ancestor)
     if (!(await swapCursor(tx, { deployment, ...fence, block: ancestor }))) throw new Fenced()

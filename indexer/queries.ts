@@ -298,7 +298,14 @@ export async function readStoredTransfers(
 /** Holds transfers that a second reading did not find: they do not count until a reading finds them. */
 export async function holdTransfers(tx: Tx, transferIds: readonly string[]): Promise<void> {
   if (transferIds.length === 0) return
-  await tx`update transfers set is_held = true where transfer_id = any (${[...transferIds]})`
+  await tx`
+    update transfers t set
+      is_held = true,
+      -- What decided nothing yet may still be taken back.
+      is_final = t.is_final and exists (
+        select from payments p where p.payment_id = t.payment_id and p.settled_at is not null
+      )
+    where t.transfer_id = any (${[...transferIds]})`
 }
 
 /** Lets transfers count again that a later reading confirmed. */

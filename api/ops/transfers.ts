@@ -111,13 +111,17 @@ async function dropHeld(deps: OpsDeps, args: Arguments): Promise<Answer> {
 
 /** The transfer, its payment locked before it as everybody does. Throws {@link Refusal} when it is not held. */
 async function lockHeld(db: Db, tx: Tx, transferId: string): Promise<HeldRow> {
-  const find = (sql: Db | Tx) => sql<HeldRow[]>`
+  const find = (sql: Db | Tx, lock = sql``) => sql<HeldRow[]>`
     select transfer_id, payment_id, deployment, block_number, is_final
     from transfers
-    where transfer_id = ${isId('trf', transferId) ? transferId : ''} and is_held and state <> 'RETRACTED'`
+    where transfer_id = ${isId('trf', transferId) ? transferId : ''} and is_held and state <> 'RETRACTED'
+    ${lock}`
   const [seen] = await find(db)
   if (seen?.paymentId) await lockPayments(tx, [seen.paymentId])
-  const [row] = await find(tx)
+  const [row] = await find(tx, tx`for update`)
   if (!row) throw new Refusal(`${transferId} is no held transfer: see transfer held`)
+  if (row.paymentId !== seen?.paymentId) {
+    throw new Refusal(`${transferId} was attached to a payment just now: try again`)
+  }
   return row
 }

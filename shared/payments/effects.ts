@@ -93,6 +93,7 @@ async function releaseUncounted(tx: Tx, outcomes: readonly Outcome[]): Promise<v
         payment_id = null,
         reason = e.reason,
         rule = 'released',
+        is_final = false,
         candidates = jsonb_build_array(e.payment_id)
       from ended e
       where t.payment_id = e.payment_id and t.state = 'MATCHED'

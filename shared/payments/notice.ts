@@ -1,5 +1,6 @@
 import type { Tx } from '#shared/db.ts'
 import type { DoorSettings } from '#shared/payments/effects.ts'
+import { isTerminal } from '#shared/payments/machine.ts'
 import { type CreditRow, readCredits } from '#shared/payments/queries.ts'
 import type { LockedPayment } from '#shared/payments/row.ts'
 import { isNoticed } from '#shared/payments/settle.ts'
@@ -16,8 +17,24 @@ export async function noticeCredits(
   position: number | null,
   settings: DoorSettings,
 ): Promise<string[]> {
-  const credits = await readCredits(tx, [...new Set(paymentIds)])
-  return noticeRead(tx, locked, credits, position, settings)
+  const ids = [...new Set(paymentIds)]
+  await judgeAnew(
+    tx,
+    ids.filter((id) => isOpen(locked.get(id))),
+  )
+  return noticeRead(tx, locked, await readCredits(tx, ids), position, settings)
+}
+
+/** A part at depth that waited for another one may decide alone once that one is gone: it is judged again. */
+async function judgeAnew(tx: Tx, paymentIds: readonly string[]): Promise<void> {
+  if (paymentIds.length === 0) return
+  await tx`
+    update transfers set is_final = false
+    where payment_id = any (${[...paymentIds]}) and state = 'MATCHED' and is_final`
+}
+
+function isOpen(payment: LockedPayment | undefined): boolean {
+  return payment !== undefined && !isTerminal(payment.status)
 }
 
 /** {@link noticeCredits} where all credits of the payments, in the order of the chain, have been read since they were locked. */

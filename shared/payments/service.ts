@@ -69,15 +69,16 @@ export async function simulatePayment(
 
 /**
  * Ends payments whose window's clock has run out: one with nothing noticed expires; one that waited for a top-up and
- * has all it got at depth is underpaid; any other still waits for the chain. They must be locked, and the caller vouches
- * for the clock: the chain's position, read twice, is past `expiresAt`. Answers the ids of those that moved.
+ * has all it got at depth is underpaid, whether or not its store still waits for any; any other still waits for the
+ * chain. They must be locked, and the caller vouches for the clock: the chain's position, read twice, is past
+ * `expiresAt`. Answers the ids of those that moved.
  */
 export async function closeWindows(
   tx: Tx,
   payments: readonly LockedPayment[],
   settings: DoorSettings,
 ): Promise<string[]> {
-  const waiting = payments.filter((one) => one.status === 'DETECTED' && one.topUpUntilExpiry)
+  const waiting = payments.filter((one) => one.status === 'DETECTED')
   const credits = await readCredits(
     tx,
     waiting.map(({ paymentId }) => paymentId),

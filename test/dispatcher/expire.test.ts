@@ -132,6 +132,13 @@ describe('closing payment windows', () => {
     assert.equal(await statusOf(inDoubt), 'DETECTED')
   })
 
+  test('one that waited for a top-up ends UNDERPAID when its store waits for none any more', async () => {
+    const paymentId = await openPayment({ status: 'DETECTED' })
+    await credit(paymentId, true)
+    assert.equal(await expire(), 1)
+    assert.equal(await statusOf(paymentId), 'UNDERPAID')
+  })
+
   test('one that cannot be closed is told, and holds up nobody', async () => {
     const broken = await openPayment({ expiresIn: '-1 hour' })
     await database.db.unsafe(`

@@ -196,6 +196,20 @@ test('a reorganisation below the depth: a part that had counted for an open paym
   await db`update stores set top_up_until_expiry = false where store_id = ${story.seller.store.storeId}`
 })
 
+test('a part at depth is all that was seen once the other part left the chain: UNDERPAID', async () => {
+  const { paymentId, due } = await claim(300_000_000)
+  const first = await extend((block) => [seen(block, due / 2n)])
+  const ancestor = story.tip
+  await extend((block) => [seen(block, due / 4n)])
+  await audit(first, ancestor)
+  assert.equal(await statusOf(paymentId), 'DETECTED', 'the other part is on its way')
+  await commitReorg(story.deps, { epoch: story.epoch, previousHash: story.tip.hash }, ancestor)
+  story.tip = ancestor
+  await extend()
+  await audit([])
+  assert.equal(await statusOf(paymentId), 'UNDERPAID')
+})
+
 test('a transfer that comes back as a payment’s leaves the inboxes of the other stores', async () => {
   const { db } = story.database
   const { storeId } = story.seller.store

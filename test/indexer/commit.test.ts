@@ -169,6 +169,23 @@ test('what is held is taken back when it was shown not to be in its block, and o
   assert.deepEqual({ ...row }, { state: 'RETRACTED', isHeld: false })
 })
 
+test('a part that had been at depth is taken back like any other, and the part that is left decides', async () => {
+  const { paymentId, due } = await claim(700_000_000)
+  const first = await extend((block) => [seen(block, due / 2n)])
+  const block = story.tip
+  const rest = await extend((next) => [seen(next, due / 4n)])
+  await audit(first, block)
+  const range = { from: block.number, last: block, position: story.tip.number, epoch: story.epoch }
+  const { goneIds } = await commitReread(story.deps, range, [])
+  await audit(rest)
+  assert.equal(await statusOf(paymentId), 'DETECTED', 'a part is in doubt')
+  await commitReread(story.deps, range, [], goneIds)
+  assert.equal(await statusOf(paymentId), 'UNDERPAID')
+  const { db } = story.database
+  const [row] = await db`select received_base_units from payments where payment_id = ${paymentId}`
+  assert.equal(row?.['receivedBaseUnits'], due / 4n)
+})
+
 test('a trial second reading that differs stores nothing, and says where and about whom', async () => {
   const { due } = await claim(2_300)
   const missed = [seen(story.tip, due)]
