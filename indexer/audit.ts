@@ -108,11 +108,7 @@ export async function commitReread(
     ]
     const locked = await lockPayments(tx, losing)
     const lost = await noticeCredits(tx, locked, losing, position, deps.settings)
-    const mark = await lockAudited(tx, deployment, range.epoch)
-    if (!mark) throw new Fenced()
-    const depthTimeMs = mark.auditedTime.getTime()
-    const depth = { depthBlock: mark.auditedNumber, depthTimeMs, position }
-    const settled = await settleAtDepth(deps, tx, depth)
+    const settled = await settleUpToMark(deps, tx, range)
     const heldCount = stored.filter(({ transferId, blockHash }) => {
       const isLeft = gone.includes(transferId) && !goneForGood.includes(transferId)
       return isLeft && blockHash === last.hash
@@ -149,8 +145,37 @@ function placeOf({ observation: { blockNumber, to } }: Hit) {
 /** Up to where everything is deep enough and was read twice, and where the deployment stands. */
 type Depth = { depthBlock: number; depthTimeMs: number; position: number }
 
+/**
+ * Settles what came to lie below the mark without a block being read: what a seller attached, or an operator let count. On a
+ * chain that rests it would wait for the next block. Throws {@link Fenced}.
+ */
+export async function settleBelow(
+  deps: CommitDeps,
+  place: { epoch: number; position: number; auditedNumber: number },
+): Promise<void> {
+  const { deployment } = deps.deployment
+  if ((await readPaymentsAtDepth(deps.db, deployment, place.auditedNumber)).length === 0) return
+  const moved = await withTransaction(deps.db, (tx) => settleUpToMark(deps, tx, place))
+  if (moved.length > 0) await announcePayments(deps.db, moved)
+}
+
+/**
+ * Lets what is at depth decide, up to the mark of the second reading; answers the ids of payments that were settled. Until the
+ * commit nobody else begins to lead. Throws {@link Fenced}.
+ */
+export async function settleUpToMark(
+  deps: CommitDeps,
+  tx: Tx,
+  { epoch, position }: { epoch: number; position: number },
+): Promise<string[]> {
+  const mark = await lockAudited(tx, deps.deployment.deployment, epoch)
+  if (!mark) throw new Fenced()
+  const depthTimeMs = mark.auditedTime.getTime()
+  return settleAtDepth(deps, tx, { depthBlock: mark.auditedNumber, depthTimeMs, position })
+}
+
 /** Lets every payment with transfers newly at depth be settled; answers the ids of those that were. */
-export async function settleAtDepth(deps: CommitDeps, tx: Tx, depth: Depth): Promise<string[]> {
+async function settleAtDepth(deps: CommitDeps, tx: Tx, depth: Depth): Promise<string[]> {
   const { deployment } = deps.deployment
   const waiting = await readPaymentsAtDepth(tx, deployment, depth.depthBlock)
   const locked = await lockPayments(tx, waiting)

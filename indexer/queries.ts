@@ -267,16 +267,16 @@ export async function markFinal(tx: Tx, transferIds: readonly string[]): Promise
     where transfer_id = any (${[...transferIds]}) and not is_final`
 }
 
-/** Payments with attributed transfers up to this block that have not been counted yet. */
+/** Payments with attributed transfers up to this block that have not been counted yet, and may be. */
 export async function readPaymentsAtDepth(
-  tx: Tx,
+  tx: SqlLike,
   deployment: string,
   depthBlock: number,
 ): Promise<string[]> {
   const rows = await tx<{ paymentId: string }[]>`
     select distinct payment_id
     from transfers
-    where deployment = ${deployment} and state = 'MATCHED' and not is_final
+    where deployment = ${deployment} and state = 'MATCHED' and not is_final and not is_held
       and block_number <= ${depthBlock}`
   return rows.map((row) => row.paymentId)
 }

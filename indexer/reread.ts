@@ -1,4 +1,10 @@
-import { type AuditRange, type AuditResult, commitAudit, commitReread } from './audit.ts'
+import {
+  type AuditRange,
+  type AuditResult,
+  commitAudit,
+  commitReread,
+  settleBelow,
+} from './audit.ts'
 import {
   noteDisagreement,
   readBlockHash,
@@ -39,7 +45,11 @@ export async function audit(deps: FollowDeps, place: Place, isThrifty: boolean):
   if (isHeldsTurn && (await rereadHeld(deps, place, isThrifty)) && isThrifty) return
   const { deployment } = deps.deployment
   const depthBlock = await readDepthBlock(deps, place)
-  if (depthBlock <= place.auditedNumber) return
+  if (depthBlock <= place.auditedNumber) {
+    // Only where somebody waits can there be anything to settle.
+    if (!isThrifty) await settleBelow(deps, { ...place, position: place.cursor.number })
+    return
+  }
   const startedAtMs = deps.nowMs()
   const isDue = startedAtMs - place.auditedAtMs >= AUDIT_EVERY_MS
   if (!isDue && !(await readIsAuditWanted(deps.db, deployment, depthBlock))) return

@@ -2,9 +2,8 @@ import { type Db, type Tx, withTransaction } from '#shared/db.ts'
 import type { Log } from '#shared/log.ts'
 import { RECHECK_KIND, RESCAN_KIND, type RescanBody, type RescanResult } from '#shared/requests.ts'
 import { announcePayments } from '#shared/wake.ts'
-import { compareReadings, settleAtDepth } from './audit.ts'
-import { type CommitDeps, Fenced, findHits, storeHits } from './commit.ts'
-import { lockAudited } from './cursor.ts'
+import { compareReadings, settleUpToMark } from './audit.ts'
+import { type CommitDeps, findHits, storeHits } from './commit.ts'
 import type { Doorbell } from './doorbell.ts'
 import type { AuditReading, Driver } from './drivers/driver.ts'
 import { holdTransfers, readStoredTransfers, releaseHeld } from './queries.ts'
@@ -39,7 +38,7 @@ export async function takeRequests(db: Db, deployment: string): Promise<Rescan |
 /**
  * Reads the next blocks of a rescan, and rings for the rest. Blocks that are not at depth are left to the second reading, which
  * comes anyway. What was missed is stored, matched as of its block and, being at depth, settled. A node that cannot answer ends
- * the rescan, never the following. Throws {@link Fenced}.
+ * the rescan, never the following. Throws `Fenced`.
  */
 export async function rescan(
   deps: RescanDeps,
@@ -70,12 +69,7 @@ export async function rescan(
       failureCount: 0,
     }
     await writeResult(tx, requestId, after, to >= end)
-    // Until the commit nobody else begins to lead.
-    const mark = await lockAudited(tx, deployment, place.epoch)
-    if (!mark) throw new Fenced()
-    const depthTimeMs = mark.auditedTime.getTime()
-    const depth = { depthBlock: mark.auditedNumber, depthTimeMs, position }
-    return { after, moved: [...noticed, ...(await settleAtDepth(deps, tx, depth))] }
+    return { after, moved: [...noticed, ...(await settleUpToMark(deps, tx, place))] }
   })
   if (moved.length > 0) await announcePayments(deps.db, moved)
   if (to < end) deps.doorbell.ring()

@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
+import { withTransaction } from '#shared/db.ts'
+import { noticeCredits } from '#shared/payments/notice.ts'
+import { lockPayments } from '#shared/payments/queries.ts'
 import { startTestChain, type TestChain } from '../support/anvil.ts'
+import { TEST_DOOR } from '../support/door.ts'
 import { createEvmFollowing, type EvmFollowing } from '../support/evm-follow.ts'
 import { allowSlowHooks } from '../support/timeouts.ts'
 import { until } from '../support/until.ts'
@@ -61,6 +65,33 @@ describe('the follower', () => {
     assert.equal(await following.position(), position)
     await chain.mine(3)
     await following.untilStatus(paymentId, 'PENDING')
+    await following.judge()
+  })
+
+  it('settles what a seller attaches to a block at depth, though the chain rests', {
+    timeout,
+  }, async () => {
+    const { db } = following.database
+    await following.start()
+    await untilAtHead()
+    const { paymentId, due } = await following.claim(1_000)
+    await pay(due * 3n)
+    await chain.mine(5)
+    const { number } = await chain.head()
+    const isRead = async () => {
+      const rows = await db`select 1 from deployments where audited_number = ${number - 2}`
+      return rows.length === 1
+    }
+    await until(isRead, { what: 'all at depth is read twice', timeoutMs: 20_000 })
+    await withTransaction(db, async (tx) => {
+      const locked = await lockPayments(tx, [paymentId])
+      await tx`
+        update transfers set state = 'MATCHED', payment_id = ${paymentId}, rule = 'attached', reason = null`
+      await tx`update inbox set state = 'MATCHED'`
+      await noticeCredits(tx, locked, [paymentId], number, TEST_DOOR)
+    })
+    await following.untilStatus(paymentId, 'OVERPAID')
+    assert.equal((await chain.head()).number, number, 'no block came')
     await following.judge()
   })
 
