@@ -237,15 +237,6 @@ export async function readHeldBlocks(
   return rows.map((row) => row.blockNumber)
 }
 
-/** Whether any payment waits on a deployment. */
-export async function readIsOpen(db: Db, deployment: string): Promise<boolean> {
-  const rows = await db<{ isOpen: boolean }[]>`
-    select exists (
-      select from slots where deployment = ${deployment} and is_open
-    ) as is_open`
-  return rows[0]?.isOpen ?? false
-}
-
 /** Stored blocks, newest first: what a reorganisation is walked back along. */
 export async function readBlocks(
   db: Db,
@@ -274,34 +265,6 @@ export async function readIsAuditWanted(
       select from slots where is_open and deployment = ${deployment} and expires_at < service_now()
     ) as is_wanted`
   return rows[0]?.isWanted ?? false
-}
-
-/** Addresses where payments wait on this deployment, up to `limit`: what a log subscription is narrowed to. */
-export async function readOpenAddresses(
-  db: Db,
-  deployment: string,
-  limit: number,
-): Promise<string[]> {
-  const rows = await db<{ address: string }[]>`
-    select distinct address
-    from slots
-    where deployment = ${deployment} and is_open
-    limit ${limit}`
-  return rows.map((row) => row.address)
-}
-
-/** Addresses at which a slot is held on this deployment, open or in quarantine, up to `limit`. */
-export async function readHeldAddresses(
-  db: Db,
-  deployment: string,
-  limit: number,
-): Promise<string[]> {
-  const rows = await db<{ address: string }[]>`
-    select distinct address
-    from slots
-    where deployment = ${deployment}
-    limit ${limit}`
-  return rows.map((row) => row.address)
 }
 
 /** How deployments stand, for the numbers of a process. */

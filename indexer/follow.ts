@@ -1,17 +1,12 @@
 import type { Deployment } from '#shared/networks/registry.ts'
 import { commitBlock, findMatchable } from './commit.ts'
-import {
-  readHeldAddresses,
-  readOpenAddresses,
-  writeHaltedReason,
-  writeHead,
-  writeRate,
-} from './cursor.ts'
+import { writeHaltedReason, writeHead, writeRate } from './cursor.ts'
 import type { BlockRef, RangeWithTransfers, WakeHandle } from './drivers/driver.ts'
 import { createPace, type Pace } from './pace.ts'
 import { checkGenesis, type FollowDeps, findPlace, type Place } from './place.ts'
 import { createProgress, type Progress } from './progress.ts'
 import type { Hit } from './queries.ts'
+import { readHeldAddresses, readOpenAddresses } from './recipients.ts'
 import { goBack } from './reorganise.ts'
 import { audit } from './reread.ts'
 import { rescan, takeRequests } from './rescan.ts'

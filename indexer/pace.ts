@@ -1,6 +1,6 @@
-import { readIsOpen } from './cursor.ts'
 import type { WakeReason } from './drivers/driver.ts'
 import type { FollowDeps } from './place.ts'
+import { readIsOpen } from './recipients.ts'
 
 /** How often a leader looks: at once when it rings and somebody waits, thriftily when nobody does. */
 export type Pace = {

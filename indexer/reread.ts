@@ -5,16 +5,11 @@ import {
   commitReread,
   settleBelow,
 } from './audit.ts'
-import {
-  noteDisagreement,
-  readBlockHash,
-  readHeldAddresses,
-  readHeldBlocks,
-  readIsAuditWanted,
-} from './cursor.ts'
+import { noteDisagreement, readBlockHash, readHeldBlocks, readIsAuditWanted } from './cursor.ts'
 import type { AuditReading, Observation } from './drivers/driver.ts'
 import { type Difference, readHeldRecipients } from './held.ts'
 import type { FollowDeps, Place } from './place.ts'
+import { readHeldAddresses } from './recipients.ts'
 import { goBack } from './reorganise.ts'
 import { RpcError } from './rpc-error.ts'
 

@@ -21,6 +21,8 @@ create index xpub_addresses_key on xpub_addresses (lower(address));
 
 -- Who waits on a deployment is asked every second, and a deployment where nobody does must not look through the others' slots.
 create index slots_open on slots (deployment, address) where is_open;
+-- Whom money may still be meant for is asked from one address to the next: those whose payments ended, too.
+create index slots_ended on slots (deployment, address) where not is_open;
 
 -- A transfer's place in the inboxes is looked up from the transfer whenever one comes back, or belongs to nobody.
 create index inbox_transfer on inbox (transfer_id);
