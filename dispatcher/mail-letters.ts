@@ -108,7 +108,7 @@ export function buyerLetter(
 
 /** To a seller whose endpoint did not take events for 72 hours. */
 export function deadLetter(
-  { mode }: StoreMailBody,
+  { mode, storeId }: StoreMailBody,
   { storeName }: StoreFacts,
   dead: { count: number; eventIds: readonly string[] },
 ): Letter {
@@ -119,7 +119,7 @@ export function deadLetter(
     subject: `${mode === 'test' ? '[Test] ' : ''}${shorten(storeName)}: ${count} ${events} not delivered`,
     title: `${count} ${events} given up`,
     paragraphs: [
-      `The webhook endpoint of ${storeName} did not take them for 72 hours. They are lost to it unless you send them again: when the endpoint answers, call POST /stores/{storeId}/webhook/replay with the time they are from, or read GET /stores/{storeId}/events.`,
+      `The webhook endpoint of ${storeName} did not take them for 72 hours. They are lost to it unless you send them again: when the endpoint answers, call POST /v1/stores/${storeId}/webhook/replay with the time they are from, or read GET /v1/stores/${storeId}/events.`,
     ],
     facts: dead.eventIds,
     footer: `You get this mail because ${storeName} is a store of your account.`,
@@ -128,7 +128,7 @@ export function deadLetter(
 
 /** To a seller in whose inbox transfers wait that belong to no payment. */
 export function unmatchedLetter(
-  { mode }: StoreMailBody,
+  { mode, storeId }: StoreMailBody,
   { storeName }: StoreFacts,
   waiting: readonly WaitingTransfer[],
 ): Letter {
@@ -137,7 +137,7 @@ export function unmatchedLetter(
     subject: `${mode === 'test' ? '[Test] ' : ''}${shorten(storeName)}: money arrived that matches no payment`,
     title: 'Money arrived that matches no payment',
     paragraphs: [
-      'It is in your wallet; which payment it was meant for is for you to say. Attach it to a payment, or note what you did about it: GET /stores/{storeId}/transfers?state=UNMATCHED lists what waits.',
+      `It is in your wallet; which payment it was meant for is for you to say. Attach it to a payment, or note what you did about it: GET /v1/stores/${storeId}/transfers?state=UNMATCHED lists what waits.`,
     ],
     facts: waiting.map(
       ({ amountBaseUnits, decimals, token, network, reason, txHash }) =>

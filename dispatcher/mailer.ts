@@ -124,10 +124,12 @@ function oneLine(text: string): string {
     .toWellFormed()
 }
 
-/** RFC 5321 section 4.2.1: 5yz is for good. A refused login is the operator's to mend, and no fault of the mail. */
+type Refusal = { responseCode?: unknown; code?: unknown; command?: unknown }
+
+/** RFC 5321 section 4.2.1: 5yz is for good. A refused login or sender is the operator's to mend, and no fault of the mail. */
 function isRefusal(error: unknown): boolean {
   if (!(error instanceof Error)) return false
-  const { responseCode, code } = error as { responseCode?: unknown; code?: unknown }
+  const { responseCode, code, command } = error as Error & Refusal
   const isForGood = typeof responseCode === 'number' && responseCode >= 500 && responseCode < 600
-  return isForGood && (code === 'EENVELOPE' || code === 'EMESSAGE')
+  return isForGood && (code === 'EENVELOPE' || code === 'EMESSAGE') && command !== 'MAIL FROM'
 }

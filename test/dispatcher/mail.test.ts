@@ -157,6 +157,17 @@ describe('mail', () => {
     assert.deepEqual(await outcomes(), ['refused'])
   })
 
+  test('a sender that the server refuses is the operator’s to mend: its mails wait', async () => {
+    await askForLink('ann@example.com')
+    smtp.refuseSender(true)
+    await send()
+    smtp.refuseSender(false)
+    assert.deepEqual(await outcomes(), [null])
+    await skipWait()
+    await send()
+    assert.deepEqual(await outcomes(), ['sent'])
+  })
+
   test('pauses double up to an hour', () => {
     assert.deepEqual(
       [1, 2, 3, 7, 8, 50].map(mailRetryMs),

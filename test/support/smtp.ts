@@ -20,6 +20,8 @@ export type SmtpReceiver = {
   refuse(count: number, code: number): void
   /** Refuses recipients for good (550) from now on, or no more. */
   refuseRecipients(isRefused: boolean): void
+  /** Refuses our own address as a sender for good (553) from now on, or no more. */
+  refuseSender(isRefused: boolean): void
   close(): Promise<void>
 }
 
@@ -28,9 +30,13 @@ export async function startSmtpReceiver(port = 0): Promise<SmtpReceiver> {
   const received: ReceivedMail[] = []
   let refusals = { count: 0, code: 0 }
   let refusesRecipients = false
+  let refusesSender = false
   const server = new SMTPServer({
     authOptional: true,
     disabledCommands: ['AUTH', 'STARTTLS'],
+    onMailFrom(_address, _session, done) {
+      done(refusesSender ? replyError(553) : null)
+    },
     onRcptTo(_address, _session, done) {
       done(refusesRecipients ? replyError(550) : null)
     },
@@ -66,6 +72,9 @@ export async function startSmtpReceiver(port = 0): Promise<SmtpReceiver> {
     },
     refuseRecipients(isRefused) {
       refusesRecipients = isRefused
+    },
+    refuseSender(isRefused) {
+      refusesSender = isRefused
     },
     close: () => new Promise((resolve) => server.close(() => resolve())),
   }
