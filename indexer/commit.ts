@@ -12,7 +12,7 @@ import type { LockedPayment } from '#shared/payments/row.ts'
 import { announcePayments } from '#shared/wake.ts'
 import { lowerAudited, swapCursor } from './cursor.ts'
 import type { BlockRef, Observation } from './drivers/driver.ts'
-import { type Decision, matchTransfer } from './match.ts'
+import { type Decision, matchInOrder } from './match.ts'
 import {
   type Hit,
   insertTransfers,
@@ -219,24 +219,21 @@ async function tell(deps: CommitDeps, tx: Tx, stored: readonly NewTransfer[]): P
 
 async function decide(deps: CommitDeps, tx: Tx, hits: readonly Hit[]): Promise<Decision[]> {
   const { deployment, clockToleranceMs } = deps.deployment
-  const known = hits.flatMap(({ candidates }) => (candidates ? [candidates] : []))
   const read = (part: readonly Hit[]) => readCandidates(tx, deployment, part, clockToleranceMs)
-  const candidates =
-    known.length === hits.length ? known : (await inParts(hits, MATCH_MAX, read)).flat()
+  const unread = hits.filter(({ candidates }) => !candidates)
+  const found = (await inParts(unread, MATCH_MAX, read)).flat()
+  const foundFor = new Map(unread.map((hit, index) => [hit, found[index]]))
   const terms = { clockToleranceMs, quarantineMs: deps.settings.quarantineHours * HOUR_MS }
-  return hits.map(({ observation, token }, index) =>
-    matchTransfer(
-      {
-        deployment,
-        token,
-        blockNumber: observation.blockNumber,
-        blockTimeMs: observation.blockTimeMs,
-        amountBaseUnits: observation.amountBaseUnits,
-      },
-      candidates[index] ?? [],
-      terms,
-    ),
-  )
+  const arrivals = hits.map((hit) => {
+    const { blockNumber, blockTimeMs, txHash, index, amountBaseUnits } = hit.observation
+    const place = { blockNumber, amountBaseUnits }
+    return {
+      ...{ deployment, token: hit.token, blockTimeMs, ...place },
+      credit: { transferId: '', txHash, logIndex: index, isHeld: false, ...place },
+      candidates: hit.candidates ?? foundFor.get(hit) ?? [],
+    }
+  })
+  return matchInOrder(arrivals, terms)
 }
 
 function paymentOf(decision: Decision): string[] {

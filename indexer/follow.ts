@@ -288,7 +288,14 @@ async function takeRange(leader: Leader, upTo: number): Promise<Prepared> {
   leader.prepared = undefined
   const from = place.cursor.number + 1
   const known = prepared?.from === from ? await prepared.work : undefined
-  return known && known.range.last.number <= upTo ? known : prepareRange(leader, from, upTo)
+  if (!known || known.range.last.number > upTo) return prepareRange(leader, from, upTo)
+  return { ...known, hits: known.hits.map(forgetRivals) }
+}
+
+/** Rivals for a transfer depend on what the range before it paid, which was not stored yet: they are read again. */
+function forgetRivals({ candidates, ...hit }: Hit): Hit {
+  const hasRivals = candidates?.some(({ kind }) => kind === 'near') ?? true
+  return hasRivals ? hit : { ...hit, candidates: candidates ?? [] }
 }
 
 /**

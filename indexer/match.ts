@@ -1,5 +1,5 @@
 import { isTerminal, type PaymentStatus } from '#shared/payments/machine.ts'
-import { isNoticed } from '#shared/payments/settle.ts'
+import { type Credit, isNoticed, settle } from '#shared/payments/settle.ts'
 
 /** A transfer to a seller's address, as the decision needs it. Base units of `token` on `deployment`. */
 export type Arrival = {
@@ -38,6 +38,11 @@ export type Candidate = {
   /** The deployment's position when the slot was claimed: blocks up to there are older than the payment. */
   positionBlock: number | null
   guessOnSharedAddress: boolean
+  topUpUntilExpiry: boolean
+  priceBaseUnits: bigint
+  confirmationsRequired: number
+  /** What is stored as its own already; read where several payments compete for a transfer. */
+  credits: readonly Credit[]
   /** Set when the slot was reused within its last holder's quarantine. */
   previousPaymentId: string | null
 }
@@ -99,11 +104,56 @@ export function matchTransfer(
   if (exclusive) return matchExclusive(arrival, exclusive, terms)
   const [exact] = of('exact')
   if (exact) return matchExact(arrival, exact, terms)
+  const near = of('near').flatMap((candidate) => asOfBlock(arrival, candidate) ?? [])
   return (
-    matchNear(arrival, of('near'), terms) ??
+    matchNear(arrival, near, terms) ??
     matchElsewhere(arrival, of('elsewhere'), terms) ??
     nobody(arrival, of('lowest'))
   )
+}
+
+/**
+ * {@link matchTransfer} for transfers in the order of the chain, each with its candidates as they were before all of them: what
+ * one gives to a payment counts for those behind it.
+ */
+export function matchInOrder(
+  arrivals: readonly (Arrival & { credit: Credit; candidates: readonly Candidate[] })[],
+  terms: MatchTerms,
+): Decision[] {
+  const given = new Map<string, Credit[]>()
+  return arrivals.map((arrival) => {
+    const candidates = arrival.candidates.map((candidate) => {
+      const more = candidate.kind === 'near' ? given.get(candidate.paymentId) : undefined
+      return more ? { ...candidate, credits: [...candidate.credits, ...more] } : candidate
+    })
+    const decision = matchTransfer(arrival, candidates, terms)
+    if (decision.state === 'MATCHED') {
+      const known = given.get(decision.paymentId)
+      if (known) known.push(arrival.credit)
+      else given.set(decision.paymentId, [arrival.credit])
+    }
+    return decision
+  })
+}
+
+/**
+ * An open payment as it was at the block: undefined when what it had received by then was deep enough to end it. How soon
+ * blocks are read must not matter, and a follower that catches up settles later than one at the tip.
+ */
+function asOfBlock(arrival: Arrival, candidate: Candidate): Candidate | undefined {
+  if (isTerminal(candidate.status)) return candidate
+  const seen = candidate.credits.filter(({ blockNumber }) => blockNumber <= arrival.blockNumber)
+  const { confirmationsRequired } = candidate
+  const { outcome } = settle(seen, {
+    ...candidate,
+    depthBlock: arrival.blockNumber - confirmationsRequired,
+    isWindowClosed: arrival.blockTimeMs > candidate.expiresAt.getTime(),
+  })
+  if (outcome) return undefined
+  const received = seen.reduce((sum, { amountBaseUnits }) => sum + amountBaseUnits, 0n)
+  return isNoticed(received, candidate.dueBaseUnits)
+    ? { ...candidate, status: 'DETECTED' }
+    : { ...candidate, status: 'PENDING' }
 }
 
 function matchHolder(

@@ -2,6 +2,7 @@ import type { SqlLike, Tx } from '#shared/db.ts'
 import { idFloor } from '#shared/ids.ts'
 import type { Deployment, Mode } from '#shared/networks/registry.ts'
 import type { CreditRow } from '#shared/payments/queries.ts'
+import type { Credit } from '#shared/payments/settle.ts'
 import type { Observation } from './drivers/driver.ts'
 import type { Candidate, Decision } from './match.ts'
 
@@ -65,7 +66,7 @@ export async function readCandidates(
       join payments p on p.reference_key = any (seen.refs) and p.deployment = ${deployment}
         -- A key names a payment; it cannot make money that went elsewhere, or another token, its own.
         and p.address = seen.address and p.token = seen.token`
-  const rows = await sql<(Candidate & { index: number })[]>`
+  const rows = await sql<(FoundRow & { index: number })[]>`
     with seen as (
       select * from jsonb_to_recordset(${sql.json(hits.map(toSeen))}) as t (
         index integer, address text, token text, decimals integer, amount numeric,
@@ -129,12 +130,35 @@ export async function readCandidates(
     )
     select found.index, found.kind, found.previous_payment_id,
       p.payment_id, p.deployment, p.token, p.status, p.amount_base_units as due_base_units,
-      p.created_at, p.expires_at, p.settled_at, p.position_block, st.guess_on_shared_address
+      p.created_at, p.expires_at, p.settled_at, p.position_block, st.guess_on_shared_address,
+      st.top_up_until_expiry, p.price_base_units, p.confirmations_required,
+      case when found.kind = 'near' and p.settled_at is null then (
+        select jsonb_agg(jsonb_build_array(
+          t.transfer_id, t.tx_hash, t.block_number, t.log_index, t.amount_base_units::text, t.is_held
+        ))
+        from transfers t
+        where t.payment_id = p.payment_id and t.state = 'MATCHED'
+      ) end as credits
     from found
     join payments p on p.payment_id = found.payment_id
     join stores st on st.store_id = p.store_id`
-  for (const row of rows) found[row.index]?.push(row)
+  for (const row of rows)
+    found[row.index]?.push({ ...row, credits: (row.credits ?? []).map(toCredit) })
   return found
+}
+
+type FoundRow = Omit<Candidate, 'credits'> & { credits: StoredCredit[] | null }
+type StoredCredit = [string, string, number, number, string, boolean]
+
+function toCredit([
+  transferId,
+  txHash,
+  blockNumber,
+  logIndex,
+  amount,
+  isHeld,
+]: StoredCredit): Credit {
+  return { transferId, txHash, blockNumber, logIndex, amountBaseUnits: BigInt(amount), isHeld }
 }
 
 function toSeen(hit: Hit, index: number) {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { cancelPayment } from '#shared/payments/service.ts'
 import { commitAudit, commitReread } from '../../indexer/audit.ts'
-import { commitBlock, Fenced, findHits } from '../../indexer/commit.ts'
+import { commitBlock, Fenced, findHits, findMatchable } from '../../indexer/commit.ts'
 import { readCursor } from '../../indexer/cursor.ts'
 import {
   ADDRESS,
@@ -102,6 +102,33 @@ test('zero value, an unknown token and an unknown address are nothing', async ()
   const rows = await story.database.db`select 1 from transfers where block_hash = ${story.tip.hash}`
   assert.equal(rows.length, 0)
   await audit(observations)
+})
+
+test('blocks read together decide as blocks read one by one: who was paid before competes for nothing', async () => {
+  const [paid, short] = [await claim(20_000_000_000), await claim(20_000_000_000)]
+  const [soon, rival] = [await claim(900_000_000_000), await claim(900_000_000_000)]
+  const first = story.tip.number + 1
+  const at = (offset: number) => ({
+    number: first + offset,
+    hash: `0xtogether${offset}`,
+    parentHash: '',
+    timeMs: Date.now(),
+  })
+  const last = at(9)
+  const observations = [
+    seen(at(0), paid.due),
+    seen(at(4), short.due / 2n),
+    seen(at(5), soon.due),
+    seen(at(6), rival.due / 2n),
+  ]
+  const fence = { epoch: story.epoch, previousHash: story.tip.hash }
+  await commitBlock(story.deps, fence, last, await findMatchable(story.deps, observations))
+  story.tip = last
+  await audit(observations)
+  assert.equal(await statusOf(paid.paymentId), 'CONFIRMED')
+  assert.equal(await statusOf(short.paymentId), 'UNDERPAID', 'the other was paid three blocks deep')
+  assert.equal(await statusOf(soon.paymentId), 'CONFIRMED')
+  assert.equal(await statusOf(rival.paymentId), 'PENDING', 'the other was not deep yet: ambiguous')
 })
 
 test('an amount that nobody awaits lies in the inbox of each store that has the address', async () => {

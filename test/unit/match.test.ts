@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { Credit } from '#shared/payments/settle.ts'
 import {
   type Arrival,
   type Candidate,
@@ -38,7 +39,14 @@ const candidate = (
   positionBlock: 90,
   guessOnSharedAddress: true,
   previousPaymentId: null,
+  topUpUntilExpiry: false,
+  priceBaseUnits: 10_000_000n,
+  confirmationsRequired: 12,
+  credits: [],
   ...overrides,
+})
+const credit = (blockNumber: number, amountBaseUnits = 10_001_234n): Credit => ({
+  ...{ transferId: 't', txHash: '0x', blockNumber, logIndex: 0, amountBaseUnits, isHeld: false },
 })
 const ended = (status: Candidate['status'], agoMs: number): Partial<Candidate> => ({
   status,
@@ -226,6 +234,39 @@ const TABLE: [string, Arrival, Candidate[], Decision][] = [
     arrival({ amountBaseUnits: 9_000_000n }),
     [candidate('near', 'a', ended('CONFIRMED', HOUR))],
     not('none', 'NO_SLOT'),
+  ],
+  [
+    'an open candidate that was paid deep enough before the block is none, however late it is settled',
+    arrival({ amountBaseUnits: 9_000_000n }),
+    [candidate('near', 'a', { credits: [credit(88)] }), candidate('near', 'b')],
+    to('nearest', 'b'),
+  ],
+  [
+    'one whose money was not at depth before the block is still a candidate',
+    arrival({ amountBaseUnits: 9_000_000n }),
+    [candidate('near', 'a', { credits: [credit(89)] }), candidate('near', 'b')],
+    not('nearest', 'AMBIGUOUS', 'a', 'b'),
+  ],
+  [
+    'one that was paid in a later block is still a candidate',
+    arrival({ amountBaseUnits: 9_000_000n }),
+    [candidate('near', 'a', { credits: [credit(101)] }), candidate('near', 'b')],
+    not('nearest', 'AMBIGUOUS', 'a', 'b'),
+  ],
+  [
+    'one that had received too little before the block and waits for a top-up is a candidate',
+    arrival({ amountBaseUnits: 5_000_000n }),
+    [candidate('near', 'a', { credits: [credit(50, 5_000_000n)], topUpUntilExpiry: true })],
+    to('nearest', 'a'),
+  ],
+  [
+    'one whose window the block is past, with money seen by then, is none',
+    arrival({ amountBaseUnits: 9_000_000n }),
+    [
+      candidate('near', 'a', { credits: [credit(95)], expiresAt: new Date(AT - MINUTE) }),
+      candidate('near', 'b'),
+    ],
+    to('nearest', 'b'),
   ],
   [
     'a candidate that came later is none',
