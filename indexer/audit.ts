@@ -8,15 +8,20 @@ import { announcePayments } from '#shared/wake.ts'
 import { type CommitDeps, Fenced, findHits, storeHits } from './commit.ts'
 import { lockAudited, swapAudited } from './cursor.ts'
 import type { BlockRef, Observation } from './drivers/driver.ts'
-import { type Difference, groupDifferences, readPlaces, retractDisproved } from './held.ts'
+import {
+  type Difference,
+  groupDifferences,
+  holdTransfers,
+  readPlaces,
+  releaseHeld,
+  retractDisproved,
+  retractHeld,
+} from './held.ts'
 import {
   type Hit,
-  holdTransfers,
   markFinal,
   readPaymentsAtDepth,
   readStoredTransfers,
-  releaseHeld,
-  retractHeld,
   type StoredTransfer,
 } from './queries.ts'
 

@@ -6,7 +6,8 @@ import { compareReadings, settleUpToMark } from './audit.ts'
 import { type CommitDeps, findHits, storeHits } from './commit.ts'
 import type { Doorbell } from './doorbell.ts'
 import type { AuditReading, Driver } from './drivers/driver.ts'
-import { holdTransfers, readStoredTransfers, releaseHeld } from './queries.ts'
+import { holdTransfers, releaseHeld } from './held.ts'
+import { readStoredTransfers } from './queries.ts'
 
 export type RescanDeps = CommitDeps & { driver: Driver; doorbell: Doorbell; log: Log }
 
