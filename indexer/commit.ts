@@ -7,7 +7,7 @@ import type { Deployment } from '#shared/networks/registry.ts'
 import type { DoorSettings } from '#shared/payments/effects.ts'
 import { isTerminal } from '#shared/payments/machine.ts'
 import { noticeCredits, noticeRead } from '#shared/payments/notice.ts'
-import { lockPayments } from '#shared/payments/queries.ts'
+import { type CreditRow, lockPayments, readCredits } from '#shared/payments/queries.ts'
 import type { LockedPayment } from '#shared/payments/row.ts'
 import { announcePayments } from '#shared/wake.ts'
 import { lowerAudited, swapCursor } from './cursor.ts'
@@ -159,23 +159,45 @@ export async function storeHits(
     return paymentId ? { state: 'MATCHED', rule: 'attached', paymentId } : decision
   })
   const locked = await lockPayments(tx, decisions.flatMap(paymentOf))
-  const transfers = hits.map((hit, index) => ({
-    transferId: newId('trf'),
-    hit,
-    decision: settleLate(decisions[index] as Decision, locked),
-  }))
+  const transfers = hits.map((hit, index): NewTransfer => {
+    const decision = settleLate(decisions[index] as Decision, locked)
+    const payment = decision.state === 'MATCHED' ? locked.get(decision.paymentId) : undefined
+    return { transferId: newId('trf'), hit, decision, ...(payment && { storeId: payment.storeId }) }
+  })
   const remined = await moveRemined(tx, deps.deployment.deployment, transfers, known)
   const fresh = transfers.filter(({ transferId }) => !remined.has(transferId))
   const store = async (part: readonly NewTransfer[]) => {
-    const { transferIds, credits } = await insertTransfers(tx, deps.deployment, part)
-    await tell(
-      deps,
-      tx,
-      part.filter(({ transferId }) => transferIds.has(transferId)),
-    )
+    const ids = await insertTransfers(tx, deps.deployment, part)
+    const stored = part.filter(({ transferId }) => ids.has(transferId))
+    await tell(deps, tx, stored)
+    const credits = await readAllCredits(tx, locked, stored, ids)
     return noticeRead(tx, locked, credits, position, deps.settings)
   }
   return (await allOf(toParts(fresh).map(store))).flat()
+}
+
+/** What is attributed to the payments of transfers that were just stored: most of them had received nothing before. */
+async function readAllCredits(
+  tx: Tx,
+  locked: ReadonlyMap<string, LockedPayment>,
+  stored: readonly NewTransfer[],
+  ids: ReadonlyMap<string, string>,
+): Promise<Map<string, CreditRow[]>> {
+  const credits = new Map<string, CreditRow[]>()
+  for (const { transferId: givenId, hit, decision } of stored) {
+    if (decision.state !== 'MATCHED') continue
+    const { txHash, blockNumber, index, amountBaseUnits } = hit.observation
+    const transferId = ids.get(givenId) ?? givenId
+    const credit = {
+      ...{ paymentId: decision.paymentId, transferId, txHash, blockNumber, logIndex: index },
+      ...{ amountBaseUnits, isHeld: false, isFinal: false },
+    }
+    const known = credits.get(decision.paymentId)
+    if (known) known.push(credit)
+    else credits.set(decision.paymentId, [credit])
+  }
+  const earlier = [...credits.keys()].filter((id) => locked.get(id)?.receivedBaseUnits !== 0n)
+  return earlier.length === 0 ? credits : new Map([...credits, ...(await readCredits(tx, earlier))])
 }
 
 /** Parts of some {@link INSERT_MAX} transfers, all those of one payment in one of them, since they add up. */

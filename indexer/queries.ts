@@ -1,7 +1,6 @@
 import type { SqlLike, Tx } from '#shared/db.ts'
 import { idFloor } from '#shared/ids.ts'
 import type { Deployment, Mode } from '#shared/networks/registry.ts'
-import type { CreditRow } from '#shared/payments/queries.ts'
 import type { Credit } from '#shared/payments/settle.ts'
 import type { Observation } from './drivers/driver.ts'
 import type { Candidate, Decision } from './match.ts'
@@ -175,112 +174,126 @@ function toSeen(hit: Hit, index: number) {
   }
 }
 
-/** A transfer about to be stored. */
-export type NewTransfer = { transferId: string; hit: Hit; decision: Decision }
-
-/** What was stored: the given ids of transfers that are new, or back, and all credits of the payments they belong to. */
-export type Stored = { transferIds: Set<string>; credits: Map<string, CreditRow[]> }
+/** A transfer about to be stored; its payment is locked, if it has one. */
+export type NewTransfer = { transferId: string; hit: Hit; decision: Decision; storeId?: string }
 
 /**
  * Stores transfers: a block read again changes nothing, one whose branch was left and is canonical again brings its transfers
- * back. Their payments must be locked.
+ * back. Answers the given ids of transfers that are new, or back, with the ids they have. Their payments must be locked.
  */
 export async function insertTransfers(
   tx: Tx,
   deployment: Deployment,
   transfers: readonly NewTransfer[],
-): Promise<Stored> {
-  const rows = transfers.map(({ transferId, hit: { observation, token, decimals }, decision }) => ({
-    transfer_id: transferId,
-    block_hash: observation.blockHash,
-    tx_hash: observation.txHash,
-    log_index: observation.index,
-    block_number: observation.blockNumber,
-    block_time: new Date(observation.blockTimeMs).toISOString(),
-    token,
-    contract: observation.contract,
-    decimals,
-    sender: observation.from,
-    address: observation.to,
-    amount_base_units: observation.amountBaseUnits.toString(),
-    state: decision.state,
-    payment_id: decision.state === 'MATCHED' ? decision.paymentId : null,
-    rule: decision.rule,
-    reason: decision.state === 'MATCHED' ? null : decision.reason,
-    candidates: decision.state === 'MATCHED' ? [] : decision.candidates,
-  }))
-  const hasUnmatched = transfers.some(({ decision }) => decision.state === 'UNMATCHED')
+): Promise<Map<string, string>> {
+  const given = once(transfers)
+  const addresses = new Set(given.map(({ hit }) => hit.observation.to))
+  const hasUnmatched = given.some(({ decision }) => decision.state === 'UNMATCHED')
   // What belongs to nobody is listed in each store that has the address.
   const ofEverybody = tx`
-      union
-      select w.store_id, i.mode, i.transfer_id, i.state
-      from inserted i
-      join wallets w on w.address = i.address and w.mode = i.mode
-      where i.payment_id is null
-      union
-      select w.store_id, i.mode, i.transfer_id, i.state
-      from inserted i
-      join xpub_addresses x on x.address = i.address
-      join wallets w on w.xpub = x.xpub and w.mode = i.mode
-      where i.payment_id is null`
-  const answer = await tx<(CreditRow & { givenId: string | null; paymentId: string | null })[]>`
-    with given as (
-      select * from jsonb_populate_recordset(null::transfers, ${tx.json(rows)})
-    ),
+      union all
+      select w.store_id, s.mode, s.transfer_id, s.state
+      from stored s
+      cross join lateral (
+        select w.store_id from wallets w where w.address = s.address and w.mode = s.mode
+        union
+        select w.store_id
+        from xpub_addresses x
+        join wallets w on w.xpub = x.xpub and w.mode = s.mode
+        where x.address = s.address
+      ) w
+      where s.state = 'UNMATCHED'`
+  const rows = await tx<{ givenId: string; transferId: string }[]>`
+    with given as (${selectGiven(tx, given)}),
     inserted as (
       insert into transfers (transfer_id, deployment, network, mode, block_hash, tx_hash, log_index,
         block_number, block_time, token, contract, decimals, sender, address, amount_base_units,
         state, payment_id, rule, reason, candidates)
-      select distinct on (t.block_hash, t.tx_hash, t.log_index)
+      select
         t.transfer_id, ${deployment.deployment}, ${deployment.network}, ${deployment.mode},
         t.block_hash, t.tx_hash, t.log_index, t.block_number, t.block_time, t.token, t.contract,
         t.decimals, t.sender, t.address, t.amount_base_units, t.state, t.payment_id, t.rule,
-        t.reason, t.candidates
+        t.reason, t.candidates::jsonb
       from given t
       on conflict (deployment, block_hash, tx_hash, log_index) do update set
         state = excluded.state, payment_id = excluded.payment_id, rule = excluded.rule,
         reason = excluded.reason, candidates = excluded.candidates, is_held = false
       where transfers.state = 'RETRACTED'
-      returning transfer_id, block_hash, tx_hash, log_index, address, payment_id, state, mode, block_number,
-        amount_base_units, is_held, is_final
+      returning transfer_id, mode, block_hash, tx_hash, log_index, address, state
+    ),
+    stored as (
+      select i.*, g.transfer_id as given_id, g.store_id
+      from inserted i
+      join given g on g.block_hash = i.block_hash and g.tx_hash = i.tx_hash and g.log_index = i.log_index
     ),
     used as (
-      update xpub_addresses x set received_at = service_now()
-      from inserted i
-      where x.address = i.address and x.received_at is null
-    ),
-    unlisted as (
-      delete from inbox l using inserted i, payments p
-      where l.transfer_id = i.transfer_id and p.payment_id = i.payment_id
-        and l.store_id <> p.store_id
+      update xpub_addresses set received_at = service_now()
+      where address = any (${[...addresses]}) and received_at is null
     ),
     listed as (
       insert into inbox (store_id, mode, transfer_id, state)
-      select p.store_id, i.mode, i.transfer_id, i.state
-      from inserted i
-      join payments p on p.payment_id = i.payment_id
+      select s.store_id, s.mode, s.transfer_id, s.state from stored s where s.state = 'MATCHED'
       ${hasUnmatched ? ofEverybody : tx``}
       on conflict (store_id, transfer_id) do update set state = excluded.state
     )
-    select g.transfer_id as given_id, i.payment_id, i.transfer_id, i.tx_hash, i.block_number, i.log_index,
-      i.amount_base_units, i.is_held, i.is_final
-    from inserted i
-    join given g on g.block_hash = i.block_hash and g.tx_hash = i.tx_hash and g.log_index = i.log_index
-    union all
-    -- As they were before this statement: those above are not among them.
-    select null, t.payment_id, t.transfer_id, t.tx_hash, t.block_number, t.log_index, t.amount_base_units,
-      t.is_held, t.is_final
-    from (select distinct payment_id from inserted) i
-    join transfers t on t.payment_id = i.payment_id and t.state = 'MATCHED'
-    order by block_number, log_index`
-  const credits = new Map<string, CreditRow[]>()
-  for (const { paymentId, givenId, ...credit } of answer) {
-    if (paymentId === null) continue
-    const known = credits.get(paymentId)
-    if (known) known.push({ ...credit, paymentId })
-    else credits.set(paymentId, [{ ...credit, paymentId }])
+    select given_id, transfer_id from stored`
+  await unlistElsewhere(
+    tx,
+    rows.filter(({ givenId, transferId }) => givenId !== transferId),
+  )
+  return new Map(rows.map(({ givenId, transferId }) => [givenId, transferId]))
+}
+
+/** Columns of values: reading a thousand objects takes the server longer than storing their rows does. */
+function selectGiven(tx: Tx, given: readonly NewTransfer[]) {
+  const of = <T>(pick: (one: Observation) => T) => given.map(({ hit }) => pick(hit.observation))
+  const decided = <T>(pick: (one: Decision) => T) => given.map(({ decision }) => pick(decision))
+  return tx`
+    select * from unnest(
+      ${given.map(({ transferId }) => transferId)}::text[],
+      ${of((one) => one.blockHash)}::text[],
+      ${of((one) => one.txHash)}::text[],
+      ${of((one) => one.index)}::integer[],
+      ${of((one) => one.blockNumber)}::bigint[],
+      ${of((one) => new Date(one.blockTimeMs).toISOString())}::timestamptz[],
+      ${given.map(({ hit }) => hit.token)}::text[],
+      ${of((one) => one.contract)}::text[],
+      ${given.map(({ hit }) => hit.decimals)}::integer[],
+      ${of((one) => one.from)}::text[],
+      ${of((one) => one.to)}::text[],
+      ${of((one) => one.amountBaseUnits.toString())}::numeric[],
+      ${decided((one) => one.state)}::text[],
+      ${decided((one) => (one.state === 'MATCHED' ? one.paymentId : null))}::text[],
+      ${given.map(({ storeId }) => storeId ?? null)}::text[],
+      ${decided((one) => one.rule)}::text[],
+      ${decided((one) => (one.state === 'MATCHED' ? null : one.reason))}::text[],
+      ${decided((one) => JSON.stringify(one.state === 'MATCHED' ? [] : one.candidates))}::text[]
+    ) as t (
+      transfer_id, block_hash, tx_hash, log_index, block_number, block_time, token, contract, decimals,
+      sender, address, amount_base_units, state, payment_id, store_id, rule, reason, candidates
+    )`
+}
+
+/** What is back may have been listed in stores it does not belong to by now. */
+async function unlistElsewhere(tx: Tx, back: readonly { transferId: string }[]): Promise<void> {
+  if (back.length === 0) return
+  await tx`
+    delete from inbox l
+    using transfers t
+    join payments p on p.payment_id = t.payment_id
+    where t.transfer_id = any (${back.map(({ transferId }) => transferId)})
+      and l.transfer_id = t.transfer_id and l.store_id <> p.store_id`
+}
+
+/** Each place of a chain once: a node may tell of the same transfer twice. */
+function once(transfers: readonly NewTransfer[]): NewTransfer[] {
+  const byPlace = new Map<string, NewTransfer>()
+  for (const transfer of transfers) {
+    const { blockHash, txHash, index } = transfer.hit.observation
+    const place = `${blockHash} ${txHash} ${index}`
+    if (!byPlace.has(place)) byPlace.set(place, transfer)
   }
-  return { transferIds: new Set(answer.flatMap(({ givenId }) => givenId ?? [])), credits }
+  return [...byPlace.values()]
 }
 
 /** Marks transfers that reached depth without deciding anything yet. */

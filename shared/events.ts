@@ -58,22 +58,21 @@ export async function insertEvent(tx: Tx, draft: EventDraft): Promise<void> {
 
 /** {@link insertEvent} for many, in their order: a statement to await, or to put into another one. */
 export function insertEvents(tx: Tx, drafts: readonly EventDraft[]) {
-  const rows = drafts.map((draft) => ({
-    event_id: draft.eventId,
-    order_key: newOrderKey(),
-    store_id: draft.storeId,
-    account_id: draft.accountId,
-    mode: draft.mode,
-    type: draft.type,
-    payment_id: draft.paymentId ?? null,
-    subscription_id: draft.subscriptionId ?? null,
-    body: eventBody(draft),
-    created_at: (draft.storedAt ?? draft.createdAt).toISOString(),
-  }))
+  const of = <T>(pick: (draft: EventDraft) => T) => drafts.map(pick)
   return tx`
     insert into events (event_id, order_key, store_id, account_id, mode, type, payment_id, subscription_id, body, created_at)
-    select event_id, order_key, store_id, account_id, mode, type, payment_id, subscription_id, body, created_at
-    from jsonb_populate_recordset(null::events, ${tx.json(rows)})
+    select * from unnest(
+      ${of(({ eventId }) => eventId)}::text[],
+      ${of(() => newOrderKey())}::text[],
+      ${of(({ storeId }) => storeId)}::text[],
+      ${of(({ accountId }) => accountId)}::text[],
+      ${of(({ mode }) => mode)}::text[],
+      ${of(({ type }) => type)}::text[],
+      ${of(({ paymentId = null }) => paymentId)}::text[],
+      ${of(({ subscriptionId = null }) => subscriptionId)}::text[],
+      ${of(eventBody)}::text[],
+      ${of(({ storedAt, createdAt }) => (storedAt ?? createdAt).toISOString())}::timestamptz[]
+    )
     on conflict (event_id) do nothing`
 }
 

@@ -106,26 +106,25 @@ function applyMove(payment: LockedPayment, move: PaymentMove, facts: PaymentFact
 
 /** Statuses, moves and events in one statement. */
 async function writeMoves(tx: Tx, decided: readonly Decided[]): Promise<void> {
-  const rows = decided.map(({ before, after, trigger }) => ({
-    payment_id: after.paymentId,
-    move_key: newOrderKey(),
-    from_status: before.status,
-    to_status: after.status,
-    trigger,
-    tx_hash: after.txHash,
-    block_number: after.blockNumber,
-    received: after.receivedBaseUnits.toString(),
-    is_simulated: after.isSimulated,
-    detected_at: after.detectedAt?.toISOString() ?? null,
-    settled_at: after.settledAt?.toISOString() ?? null,
-  }))
+  const after = <T>(pick: (payment: LockedPayment) => T) => decided.map((one) => pick(one.after))
   const events = decided.flatMap(({ event }) => event ?? [])
   await tx`
     with given as (
-      select * from jsonb_to_recordset(${tx.json(rows)}) as t (
-        payment_id text, move_key text, from_status text, to_status text, trigger text, tx_hash text,
-        block_number bigint, received numeric, is_simulated boolean, detected_at timestamptz,
-        settled_at timestamptz
+      select * from unnest(
+        ${after(({ paymentId }) => paymentId)}::text[],
+        ${after(() => newOrderKey())}::text[],
+        ${decided.map(({ before }) => before.status)}::text[],
+        ${after(({ status }) => status)}::text[],
+        ${decided.map(({ trigger }) => trigger)}::text[],
+        ${after(({ txHash }) => txHash)}::text[],
+        ${after(({ blockNumber }) => blockNumber)}::bigint[],
+        ${after(({ receivedBaseUnits }) => receivedBaseUnits.toString())}::numeric[],
+        ${after(({ isSimulated }) => isSimulated)}::boolean[],
+        ${after(({ detectedAt }) => detectedAt?.toISOString() ?? null)}::timestamptz[],
+        ${after(({ settledAt }) => settledAt?.toISOString() ?? null)}::timestamptz[]
+      ) as t (
+        payment_id, move_key, from_status, to_status, trigger, tx_hash, block_number, received, is_simulated,
+        detected_at, settled_at
       )
     ),
     moved as (

@@ -45,6 +45,19 @@ test('a block committed again by a zombie changes nothing', async () => {
   await audit(observations)
 })
 
+test('a transfer that a node tells of twice is stored and counted once', async () => {
+  const { paymentId, due } = await claim(1_110)
+  const observations = await extend((block) => {
+    const half = seen(block, due / 2n)
+    return [half, { ...half }]
+  })
+  const rows = await story.database.db`
+    select received_base_units as received, (select count(*) from transfers t where t.payment_id = p.payment_id) as count
+    from payments p where payment_id = ${paymentId}`
+  assert.deepEqual({ ...rows[0] }, { received: due / 2n, count: 1 })
+  await audit(observations)
+})
+
 test('a transfer that only the second reading finds is credited', async () => {
   const { paymentId, due } = await claim(1_200)
   await extend()
