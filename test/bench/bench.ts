@@ -22,6 +22,8 @@ export type BenchContext = {
   seconds?: number
   /** `--beside`: a folder in which the indexers that ours is compared with are installed, or `install` for a temporary one. */
   beside?: string
+  /** `--payments`: how many payments a bench of long histories makes; absent for its own sizes. */
+  payments?: number
   /** Runs when the bench is over, last one first. */
   defer(cleanUp: () => unknown): void
   /** Starts a module of test/bench as a process of the same runtime; answers its first line of output. */

@@ -21,10 +21,11 @@ import * as latency from './latency.ts'
 import * as list from './list.ts'
 import * as mixed from './mixed.ts'
 import * as read from './read.ts'
+import * as scale from './scale.ts'
 import * as wake from './wake.ts'
 
 /**
- * `bun run bench [name] [--seconds N] [--beside FOLDER|install]`: measures and prints a table and JSON. Ratios of one run,
+ * `bun run bench [name] [--seconds N] [--payments N] [--beside FOLDER|install]`: measures and prints a table and JSON. Ratios of one run,
  * never timed tests.
  */
 const BENCHES: readonly Bench[] = [
@@ -38,6 +39,7 @@ const BENCHES: readonly Bench[] = [
   fair,
   arrears,
   due,
+  scale,
   mixed,
 ]
 
@@ -45,14 +47,26 @@ const CLOSE_TIMEOUT_MS = 1_000
 const SPAWN_TIMEOUT_MS = 20_000
 /** A load that runs for a time never runs for longer. */
 const SECONDS_MAX = 3_600
+/** A history is longer than the one it is compared with; a hundred million are more than a disk here holds. */
+const PAYMENTS_MIN = 20_000
+const PAYMENTS_MAX = 100_000_000
 
 const { values: flags, positionals: wanted } = parseArgs({
-  options: { seconds: { type: 'string' }, beside: { type: 'string' } },
+  options: {
+    seconds: { type: 'string' },
+    payments: { type: 'string' },
+    beside: { type: 'string' },
+  },
   allowPositionals: true,
 })
 const seconds = flags.seconds === undefined ? undefined : Number(flags.seconds)
 if (seconds !== undefined && !(seconds >= 1 && seconds <= SECONDS_MAX)) {
   process.stderr.write(`--seconds is a number from 1 to ${SECONDS_MAX}\n`)
+  process.exit(2)
+}
+const payments = flags.payments === undefined ? undefined : Number(flags.payments)
+if (payments !== undefined && !(payments >= PAYMENTS_MIN && payments <= PAYMENTS_MAX)) {
+  process.stderr.write(`--payments is a number from ${PAYMENTS_MIN} to ${PAYMENTS_MAX}\n`)
   process.exit(2)
 }
 const unknown = wanted.find((name) => !BENCHES.some((bench) => bench.name === name))
@@ -86,6 +100,7 @@ async function runBench(bench: Bench): Promise<Figure[]> {
   const cleanUps: (() => unknown)[] = []
   const context: BenchContext = {
     ...(seconds === undefined ? {} : { seconds }),
+    ...(payments === undefined ? {} : { payments }),
     ...(flags.beside === undefined ? {} : { beside: flags.beside }),
     defer: (cleanUp) => cleanUps.push(cleanUp),
     async database() {

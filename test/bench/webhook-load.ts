@@ -59,7 +59,10 @@ export function bodyOf(eventId: string): string {
 }
 
 /** Commits one event for each of these stores in one statement; answers their ids. */
-export async function insertEvents(db: Db, stores: readonly BenchStore[]): Promise<string[]> {
+export async function insertEvents(
+  db: Db,
+  stores: readonly Pick<BenchStore, 'storeId' | 'accountId'>[],
+): Promise<string[]> {
   const ids = stores.map(() => `${newId('pay')}:payment.confirmed`)
   await db`
     insert into events (event_id, order_key, store_id, account_id, mode, type, body)
