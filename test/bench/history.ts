@@ -33,7 +33,9 @@ export async function insertHistory(
   for (let start = from; start < to; start += PART) {
     await insertPart(db, shops, start, Math.min(to, start + PART) - 1)
   }
-  await db`analyze`
+  // As old rows are: known to be visible, and on disk.
+  await db`vacuum analyze`
+  await db`checkpoint`
   await closeDb(db, CLOSE_TIMEOUT_MS)
 }
 
