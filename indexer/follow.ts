@@ -3,7 +3,7 @@ import { commitBlock, findMatchable } from './commit.ts'
 import { writeHaltedReason, writeHead, writeRate } from './cursor.ts'
 import type { BlockRef, RangeWithTransfers, WakeHandle } from './drivers/driver.ts'
 import { createPace, type Pace } from './pace.ts'
-import { checkGenesis, type FollowDeps, findPlace, type Place } from './place.ts'
+import { checkClock, checkGenesis, type FollowDeps, findPlace, type Place } from './place.ts'
 import { createProgress, type Progress } from './progress.ts'
 import type { Hit } from './queries.ts'
 import { readHeldAddresses, readOpenAddresses } from './recipients.ts'
@@ -91,6 +91,7 @@ export async function lead(
 async function begin(deps: FollowDeps, epoch: number, isStopped: () => boolean): Promise<Leader> {
   await deps.driver.check()
   await checkGenesis(deps)
+  await checkClock(deps)
   await writeHaltedReason(deps.db, deps.deployment.deployment, null)
   return {
     ...deps,

@@ -57,9 +57,13 @@ async function answerReadiness(deps: HealthDeps): Promise<Response> {
   return Response.json({ status: networks.length === 0 ? 'OK' : 'DEGRADED', stalled: networks })
 }
 
-/** A standby has nothing to see. Everybody else should have seen a new head by now, or does not reach any node. */
+/**
+ * A standby has nothing to see, and who stays off sees nothing. Everybody else should have seen a new head by now, or does not
+ * reach any node.
+ */
 function isStalled({ nowMs }: HealthDeps, one: Followed): boolean {
   if (one.run.isStandingBy()) return false
+  if (one.run.isHalted()) return true
   const lastHeadAtMs = one.driver.health().lastHeadAtMs ?? one.startedAtMs
   return nowMs() - lastHeadAtMs > stalledAfterMs(one.deployment.blockTimeMs)
 }

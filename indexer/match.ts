@@ -173,7 +173,7 @@ function matchExclusive(arrival: Arrival, holder: Candidate, terms: MatchTerms):
   if (isSameSlotKind(arrival, holder)) return matchHolder(arrival, holder, 'exclusive', terms)
   return (
     matchElsewhere(arrival, [holder], terms) ??
-    unmatched('exclusive', 'NO_SLOT', [holder.paymentId])
+    unmatched('elsewhere', 'NO_SLOT', [holder.paymentId])
   )
 }
 

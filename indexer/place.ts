@@ -52,6 +52,25 @@ export async function checkGenesis({ db, driver, deployment }: FollowDeps): Prom
   )
 }
 
+/**
+ * A chain that stands still, or a wrong clock of Postgres's, which payments are dated by: said, never guessed about. Beyond the
+ * tolerance transfers are taken for older than their payments, or for late.
+ */
+export async function checkClock({ db, driver, deployment, log }: FollowDeps): Promise<void> {
+  const head = await driver.head()
+  const [row] = await db<{ now: Date }[]>`select service_now() as now`
+  const aheadMs = head.timeMs - (row?.now.getTime() ?? 0)
+  const { clockToleranceMs, blockTimeMs } = deployment
+  if (aheadMs <= clockToleranceMs && -aheadMs <= clockToleranceMs + blockTimeMs) return
+  log.warn(
+    "the newest block's time is far from Postgres's clock: payments may be refused as older or late",
+    {
+      block: head.number,
+      aheadS: Math.round(aheadMs / 1_000),
+    },
+  )
+}
+
 /** Where the cursor stands as the row says; for a deployment that never ran, where it begins. Throws {@link Fenced}. */
 export async function findPlace(deps: FollowDeps, epoch: number): Promise<Place> {
   const { deployment } = deps.deployment

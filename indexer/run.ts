@@ -15,6 +15,8 @@ export type Run = {
   isLeading(): boolean
   /** Whether another process does, so that this one has nothing to see. */
   isStandingBy(): boolean
+  /** Whether it stays off, because its node is not what its row says. */
+  isHalted(): boolean
   stop(): Promise<void>
 }
 
@@ -32,11 +34,12 @@ const SUCCESS_MS = 30_000
 
 /** Keeps a deployment followed by one process of many, whatever fails: the node, the database or another leader. */
 export function runDeployment(deps: RunDeps): Run {
-  const state = { isStopped: false, isLeading: false, isStandingBy: false }
+  const state = { isStopped: false, isLeading: false, isStandingBy: false, isHalted: false }
   const done = keepRunning(deps, state)
   return {
     isLeading: () => state.isLeading,
     isStandingBy: () => state.isStandingBy,
+    isHalted: () => state.isHalted && !state.isLeading,
     async stop() {
       state.isStopped = true
       deps.doorbell.ring()
@@ -46,7 +49,12 @@ export function runDeployment(deps: RunDeps): Run {
   }
 }
 
-type RunState = { isStopped: boolean; isLeading: boolean; isStandingBy: boolean }
+type RunState = {
+  isStopped: boolean
+  isLeading: boolean
+  isStandingBy: boolean
+  isHalted: boolean
+}
 
 async function keepRunning(deps: RunDeps, state: RunState): Promise<void> {
   let backoffMs = BACKOFF_MS
@@ -57,6 +65,7 @@ async function keepRunning(deps: RunDeps, state: RunState): Promise<void> {
       backoffMs = BACKOFF_MS
     } catch (error) {
       if (state.isStopped) return
+      state.isHalted = error instanceof DeploymentMismatch
       if (deps.nowMs() - startedAtMs > SUCCESS_MS) backoffMs = BACKOFF_MS
       const dueAtMs = deps.nowMs() + (await report(deps, error, backoffMs))
       // Who rings does not know of the failure; the lease that was just given back rings, too.

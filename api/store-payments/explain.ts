@@ -23,12 +23,22 @@ const TAKEN: Readonly<Record<string, string>> = {
 }
 
 const REFUSED: Record<UnmatchedReason, string> = {
-  LATE: 'Refused as LATE: the payment it was meant for was not open any more at its block.',
+  LATE: 'Refused as LATE: the payment it was meant for had ended, or its window had closed by its block.',
   AMBIGUOUS: 'Refused as AMBIGUOUS: it may have been meant for more than one payment.',
   NO_SLOT: 'Refused as NO_SLOT: no payment that was open at its block waited for it.',
   DUST: 'Refused as DUST: it is under 10 % of what was due.',
   WRONG_NETWORK: 'Refused by rule 5 as WRONG_NETWORK: the amount was awaited on another network.',
   WRONG_TOKEN: 'Refused by rule 5 as WRONG_TOKEN: the amount was awaited in another token.',
+}
+
+/** NO_SLOT by a rule that had found a payment: why it was not that one's. */
+const NOT_ITS: Readonly<Record<string, string>> = {
+  exclusive: 'Refused as NO_SLOT: its block is older than the payment that has the address.',
+  reference:
+    'Refused as NO_SLOT: its block is older than the payment whose reference key it carries.',
+  exact: 'Refused as NO_SLOT: its block is older than the payment that holds the amount.',
+  nearest:
+    'Refused as NO_SLOT: the amount is nobody’s, and the store does not guess (`guessOnSharedAddress`).',
 }
 
 const RELEASED: { [R in UnmatchedReason]?: string } = {
@@ -46,9 +56,13 @@ export function explainTransfer(transfer: Considered): string {
     if (!transfer.isThisPayments) return 'Given to another payment by hand.'
     return `${TAKEN[rule] ?? 'Taken.'} ${depthOf(transfer)}`
   }
-  const why =
-    reason === null ? 'Refused.' : (rule === 'released' && RELEASED[reason]) || REFUSED[reason]
+  const why = reason === null ? 'Refused.' : refusalOf(rule, reason)
   return state === 'RESOLVED' ? `${why} The seller has resolved it.` : why
+}
+
+function refusalOf(rule: string, reason: UnmatchedReason): string {
+  const special = rule === 'released' ? RELEASED[reason] : reason === 'NO_SLOT' && NOT_ITS[rule]
+  return special || REFUSED[reason]
 }
 
 function depthOf({ isFinal, isHeld }: Considered): string {
@@ -67,8 +81,9 @@ const MOVED: Record<PaymentTrigger, string> = {
   moreAtDepth: 'What is at depth is more than what was due.',
   lessAtDepth: 'All that was seen is at depth, and it is less than what was due.',
   retracted: 'A reorganisation of the chain took back what was seen.',
-  windowClosed: 'The window closed, by the clock the payment goes by, and nothing had been seen.',
-  canceled: 'It was canceled while nothing had been seen.',
+  windowClosed:
+    'The window closed, by the clock the payment goes by, and under 10 % of the due had been seen.',
+  canceled: 'It was canceled while under 10 % of the due had been seen.',
   simulatedConfirmed: 'It was simulated as paid.',
   simulatedUnderpaid: 'It was simulated as underpaid.',
   simulatedOverpaid: 'It was simulated as overpaid.',

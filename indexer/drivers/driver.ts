@@ -103,7 +103,7 @@ export type Driver = {
   /** The newest height that is final by the chain's own word. Absent: what lies `confirmations` deep is. */
   finalizedNumber?(): Promise<number>
   /**
-   * Compares the node with the deployment's row: chain id or genesis, decimals of each token, clock.
+   * Compares the node with the deployment's row: chain id or genesis, decimals of each token.
    * @throws DeploymentMismatch when the node answers and is not what the row says.
    */
   check(): Promise<void>

@@ -1,9 +1,8 @@
-import type { Log } from '#shared/log.ts'
 import type { Deployment } from '#shared/networks/registry.ts'
 import { type Rpc, unwrap } from '../rpc.ts'
 import { RpcError } from '../rpc-error.ts'
 import type { RpcCall } from '../socket.ts'
-import { type BlockRef, DeploymentMismatch } from './driver.ts'
+import { DeploymentMismatch } from './driver.ts'
 import { judged, retrying } from './evm-read.ts'
 import { readQuantity } from './evm-shapes.ts'
 
@@ -13,8 +12,6 @@ const DECIMALS_SELECTOR = '0x313ce567'
 /** How nodes say that a contract ran and failed: code 3 (go-ethereum), and words. */
 const REVERTED = 3
 const REVERTED_WORDS = /revert|opcode|out of gas/i
-/** Milliseconds between a new block's time and ours that are worth a word. */
-const CLOCK_OFF_MS = 60_000
 
 /** Compares a provider's chain id with the row's. Every provider is asked before its first use. */
 export async function verifyChainId(
@@ -64,14 +61,6 @@ export async function checkDecimals(rpc: Rpc, deployment: Deployment): Promise<v
       )
     }
   }
-}
-
-/** A chain that stands still or a wrong clock: said, never guessed about. */
-export function noteClock(head: BlockRef, nowMs: number, log: Log): void {
-  const aheadMs = head.timeMs - nowMs
-  if (Math.abs(aheadMs) <= CLOCK_OFF_MS) return
-  const aheadS = Math.round(aheadMs / 1_000)
-  log.warn("the newest block's time is far from this machine's", { block: head.number, aheadS })
 }
 
 /** Throws `refused` when the contract itself fails, and `unable` when the node does. */

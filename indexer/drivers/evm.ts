@@ -2,7 +2,7 @@ import { createRpc } from '../rpc.ts'
 import { RpcError } from '../rpc-error.ts'
 import type { BlockRef, BlockWithTransfers, Driver, DriverDeps } from './driver.ts'
 import { createAuditor, createReaders } from './evm-audit.ts'
-import { checkDecimals, checkProviders, noteClock, verifyChainId } from './evm-check.ts'
+import { checkDecimals, checkProviders, verifyChainId } from './evm-check.ts'
 import { proveBlock } from './evm-proof.ts'
 import { createRangeReader } from './evm-range.ts'
 import {
@@ -31,7 +31,7 @@ const COMPARE_EVERY_MS = 10_000
  * the header of the range's last block; the websocket only rings.
  */
 export function createEvmDriver(deps: DriverDeps): Driver {
-  const { deployment, log, nowMs } = deps
+  const { deployment, log } = deps
   const rpc = createRpc({
     urls: deployment.rpc,
     pingCall: PING_CALL,
@@ -50,7 +50,6 @@ export function createEvmDriver(deps: DriverDeps): Driver {
     async check() {
       await checkProviders(rpc)
       await checkDecimals(rpc, deployment)
-      noteClock(await newest.read(), nowMs(), log)
     },
     genesisHash: async () => (await retrying(() => readBlock(reader, 0))).block?.hash,
     head: () => newest.read(),

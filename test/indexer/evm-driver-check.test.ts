@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, it } from 'node:test'
-import { createLog, silentLog } from '#shared/log.ts'
+import { silentLog } from '#shared/log.ts'
 import type { Deployment } from '#shared/networks/registry.ts'
 import { DeploymentMismatch, type Driver, type DriverDeps } from '../../indexer/drivers/driver.ts'
 import { createDriver } from '../../indexer/drivers/registry.ts'
@@ -87,17 +87,5 @@ describe('the EVM driver checks', () => {
     await assert.rejects(connect({ rpc: ['http://127.0.0.1:1'] }).check(), RpcError)
     for (const node of [first, second]) node.lie({ status: { status: 503 } })
     await assert.rejects(connect().check(), RpcError)
-  })
-
-  it('warns about a chain whose time is far from ours, and refuses nothing', async () => {
-    const lines: string[] = []
-    const log = createLog({
-      ...{ level: 'warn', format: 'json', name: 'test' },
-      write: (line) => void lines.push(line),
-    })
-    await connect({ log }).check()
-    assert.equal(lines.length, 0)
-    await connect({ log, nowMs: () => Date.now() + 3_600_000 }).check()
-    assert.match(lines.join(), /far from this machine/)
   })
 })

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 import { withTransaction } from '#shared/db.ts'
+import { createLog } from '#shared/log.ts'
 import { noticeCredits } from '#shared/payments/notice.ts'
 import { lockPayments } from '#shared/payments/queries.ts'
 import { startTestChain, type TestChain } from '../support/anvil.ts'
@@ -95,6 +96,26 @@ describe('the follower', () => {
     await following.judge()
   })
 
+  it('warns of a chain whose time is far from the clock that payments are dated by', {
+    timeout,
+  }, async () => {
+    const lines: string[] = []
+    const write = (line: string) => void lines.push(line)
+    const log = createLog({ level: 'info', format: 'json', name: 'indexer', write })
+    const told = await createEvmFollowing({ chain, log, database: following.database })
+    const isTold = (words: RegExp) => until(() => words.test(lines.join()), { what: `${words}` })
+    await chain.mine()
+    await told.start()
+    await isTold(/starts following/)
+    assert.doesNotMatch(lines.join(), /far from/)
+    await told.stop()
+    await chain.increaseTime(60)
+    await chain.mine()
+    await told.start()
+    await isTold(/far from Postgres's clock.*"aheadS":"?(59|6\d)/)
+    await told.close()
+  })
+
   it('stays off, loudly and without going back, when the chain was reset', {
     timeout,
   }, async () => {
@@ -117,6 +138,7 @@ describe('the follower', () => {
     }
     await until(reason, { what: 'a reason is told', timeoutMs: 15_000 })
     assert.match(String(await reason()), /begins with block .* it was reset/)
+    assert.ok(following.run().isHalted(), 'and readiness says so')
     assert.equal(await following.position(), position)
     await following.stop()
     await old.close()

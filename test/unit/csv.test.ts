@@ -100,6 +100,12 @@ test('every rule, reason and trigger is explained in a sentence', () => {
       /resolved it\.$/,
     )
   }
+  for (const rule of ['exclusive', 'reference', 'exact']) {
+    const early = { ...facts, state: 'UNMATCHED' as const, rule, reason: 'NO_SLOT' as const }
+    assert.match(explainTransfer(early), /^Refused as NO_SLOT: its block is older than the payment/)
+    assert.match(explainTransfer({ ...early, reason: 'LATE' }), /^Refused as LATE/)
+    assert.match(explainTransfer({ ...early, rule: 'nearest' }), /does not guess/)
+  }
   const released = { ...facts, state: 'UNMATCHED' as const, rule: 'released' }
   assert.match(explainTransfer({ ...released, reason: 'LATE' }), /^Released as LATE/)
   assert.match(explainTransfer({ ...facts, state: 'RETRACTED', rule: 'exact' }), /^Taken back/)
