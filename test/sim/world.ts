@@ -138,7 +138,7 @@ async function seedShops({ db }: TestDatabase, webhookUrl: string): Promise<Seed
     { wallets: own(), topUpUntilExpiry: true },
     { wallets: own() },
   ]) {
-    const shop = await seedStore(db, { ...options, webhookUrl })
+    const shop = await seedStore(db, { ...options, webhookUrl, price: { interval: 'MONTH' } })
     await addSecret(db, shop.store.storeId)
     shops.push(shop)
   }
