@@ -2,6 +2,7 @@ import { type Address, getAddressEncoder, getProgramDerivedAddress } from '@sola
 import type { ReadOptions } from '../rpc.ts'
 import { RpcError } from '../rpc-error.ts'
 import type { Observation } from './driver.ts'
+import type { Balances } from './solana-balances.ts'
 import type { Reader } from './solana-read.ts'
 import { readFingerprints, readHistory, readMentioned } from './solana-signatures.ts'
 
@@ -22,6 +23,8 @@ type Watched = {
   fingerprint: string | undefined
   /** The newest signature that was read. */
   newest: string | undefined
+  /** The newest slot in which it was seen to have changed. */
+  activeAt: number
   /** Nobody waits for it any more, from this slot on. */
   isEnding: boolean
   endedAt: number | undefined
@@ -40,14 +43,22 @@ export type Accounts = {
   isWaiting(): boolean
   /** Transfers up to `to` of all that was not read yet. */
   read(from: number, to: number): Promise<Observation[]>
-  /** All transfers of an inclusive range once more, at `finalized` and without trusting any notification. */
-  readAgain(from: number, to: number, options?: ReadOptions): Promise<Observation[]>
+  /**
+   * All transfers of an inclusive range once more, at `finalized`, without trusting any notification, and borne out by balances.
+   * With few calls only of accounts that changed.
+   */
+  readAgain(from: number, to: number, terms: AgainTerms): Promise<Observation[]>
+  /** The token accounts of a recipient, one for each mint. */
+  of(recipient: string): Promise<string[]>
   /** Accounts that ended before this slot need not be known any more. */
   forget(auditedTo: number): void
 }
 
+type AgainTerms = { isThrifty: boolean; reading: ReadOptions | undefined }
+
 export type AccountsDeps = {
   reader: Reader
+  balances: Balances
   nowMs(): number
   /** Which token program keeps each mint. */
   programOf(mint: string): string | undefined
@@ -67,7 +78,7 @@ const DERIVED_MAX = 20_000
 
 /** Reads by recipient: few calls while few sellers wait, whatever else the chain does. */
 export function createAccounts(deps: AccountsDeps): Accounts {
-  const { reader, nowMs } = deps
+  const { reader, balances, nowMs } = deps
   const watched = new Map<string, Watched>()
   const accountsOf = createDeriving(deps)
   const look = createLook(deps)
@@ -94,8 +105,10 @@ export function createAccounts(deps: AccountsDeps): Accounts {
     },
     distrust: look.distrust,
     isWaiting: () => select(isRung).length > 0,
+    of: accountsOf,
     async read(from, to) {
       for (const one of watched.values()) begin(one, from)
+      await balances.begin([...watched.keys()])
       await look.ringChanged(
         select((one) => !isRung(one)),
         to,
@@ -111,14 +124,12 @@ export function createAccounts(deps: AccountsDeps): Accounts {
       for (const [index, one] of rung.entries()) settle(one, readings[index] ?? [], to, nowMs())
       return transfers
     },
-    async readAgain(from, to, options) {
-      const wanted = select(({ since = to + 1 }) => since <= to).map(({ account, since = 0 }) => {
-        return { account, above: Math.max(from, since) - 1, until: undefined }
+    readAgain(from, to, { isThrifty, reading }) {
+      const checked = select(({ since = to + 1 }) => since <= to).map((one) => {
+        const { account, since = from } = one
+        return { account, since, isActive: !isThrifty || isRung(one) || one.activeAt >= from }
       })
-      const terms = { to, commitment: 'finalized' } as const
-      const readings = await readHistory(reader, wanted, terms, options)
-      const mentioned = readings.flat().filter(({ slot }) => slot <= to)
-      return readMentioned(reader, mentioned, 'finalized', options)
+      return balances.read(checked, { from, to }, reading)
     },
     forget(auditedTo) {
       for (const { account, endedAt } of watched.values()) {
@@ -187,6 +198,7 @@ function newlyWatched(account: string): Watched {
     warmUntilMs: 0,
     fingerprint: undefined,
     newest: undefined,
+    activeAt: -1,
     isEnding: false,
     endedAt: undefined,
   }
@@ -200,6 +212,7 @@ function settle(
   nowMs: number,
 ): void {
   const rungAt = one.rungAt ?? 0
+  one.activeAt = Math.max(one.activeAt, entries[0]?.slot ?? 0)
   const beyond = entries.find(({ slot }) => slot > to)?.slot
   const [newest] = entries.filter(({ slot }) => slot <= to)
   // Its balance is another one now: what it is has to be seen anew.

@@ -11,10 +11,24 @@ import {
   readSlots,
   retrying,
 } from './solana-read.ts'
-import { inconsistent, readBlockTransfers, readHeader, type SolanaBlock } from './solana-shapes.ts'
+import {
+  type Change,
+  inconsistent,
+  readBlockChanges,
+  readBlockTransfers,
+  readHeader,
+  type SolanaBlock,
+} from './solana-shapes.ts'
 
-type Whole = { block: SolanaBlock; transfers: Observation[] }
-export type BlocksRange = RangeWithTransfers & { last: SolanaBlock; parentHash: string }
+type Whole = { block: SolanaBlock; transfers: Observation[]; changes: Change[] }
+export type BlocksRange = RangeWithTransfers & {
+  last: SolanaBlock
+  parentHash: string
+  /** What changed of the token accounts that were asked about. */
+  changes: Change[]
+}
+/** `accounts`: token accounts whose changes are wanted, too. */
+export type BlocksOptions = ReadOptions & { accounts?: ReadonlySet<string> }
 
 /** Blocks of one reading: some megabytes each, one at a time in memory; their transfers stay. */
 const BLOCKS_MAX = 16
@@ -32,11 +46,11 @@ export async function readBlocks(
   from: number,
   to: number,
   commitment: Commitment,
-  options?: ReadOptions,
+  options?: BlocksOptions,
 ): Promise<BlocksRange> {
   return retrying(async () => {
     const slots = await findSlots(reader, from, to, commitment, options)
-    const blocks: { block: SolanaBlock; transfers: Observation[] }[] = []
+    const blocks: Whole[] = []
     for (const slot of slots) {
       const next = await readNext(reader, slot, blocks.at(-1)?.block, { from, commitment, options })
       if (next.length === 0) break
@@ -48,6 +62,7 @@ export async function readBlocks(
       last: last.block,
       parentHash: first.block.parentHash,
       transfers: blocks.flatMap(({ transfers }) => transfers),
+      changes: blocks.flatMap(({ changes }) => changes),
     }
   })
 }
@@ -69,7 +84,7 @@ async function findSlots(
   throw new RpcError('lagging', `no block within ${SKIPPED_SLOTS_MAX} slots from ${from}`)
 }
 
-type Terms = { from: number; commitment: Commitment; options: ReadOptions | undefined }
+type Terms = { from: number; commitment: Commitment; options: BlocksOptions | undefined }
 
 /**
  * The block at a slot, and before it those that the node's list left out, found by following parents. Empty when the node
@@ -108,8 +123,9 @@ async function readNext(
 async function readWhole(
   reader: Reader,
   slot: number,
-  { commitment, options }: Terms,
+  { commitment, options: { accounts, ...options } = {} }: Terms,
 ): Promise<Whole | undefined> {
+  const { mints } = reader
   try {
     return await ask(
       reader,
@@ -118,7 +134,9 @@ async function readWhole(
         if (isSkipped(answer)) return undefined
         const result = unwrap(answer, host)
         const block = readHeader(result, slot, host)
-        return { block, transfers: readBlockTransfers(result, block, reader.mints, host) }
+        const transfers = readBlockTransfers(result, block, mints, host)
+        const changes = accounts ? readBlockChanges(result, slot, { mints, accounts }, host) : []
+        return { block, transfers, changes }
       },
       { timeoutMs: BLOCK_TIMEOUT_MS, ...options },
     )

@@ -12,8 +12,8 @@ export type Mode = {
   readonly recipientsMax: number
   /** Milliseconds between rings for new slots; undefined when nobody waits for one. */
   readonly headEveryMs: number | undefined
-  /** Milliseconds between two steps of finality: by accounts each second reading asks for every account. */
-  readonly finalityEveryMs: number
+  /** Milliseconds between two steps of finality: each second reading asks for every account, or for so many balances. */
+  finalityEveryMs(balanceCount: number): number
   /** Decides anew for so many recipients. */
   choose(recipientCount: number): void
 }
@@ -26,6 +26,7 @@ const FORCED_MAX = 10_000
 const BLOCKS_HEAD_MS = 1_000
 const ACCOUNTS_HEAD_MS = 2_000
 const FINALITY_MS_PER_RECIPIENT = 10
+const FINALITY_MS_PER_BALANCE = 5
 const FINALITY_MS_MAX = 10_000
 
 export function createMode(reading: Reading, log: Log): Mode {
@@ -40,8 +41,9 @@ export function createMode(reading: Reading, log: Log): Mode {
       if (!isByAccounts) return BLOCKS_HEAD_MS
       return count > 0 ? ACCOUNTS_HEAD_MS : undefined
     },
-    get finalityEveryMs() {
-      return isByAccounts ? Math.min(FINALITY_MS_MAX, count * FINALITY_MS_PER_RECIPIENT) : 0
+    finalityEveryMs(balanceCount) {
+      const byBlocks = balanceCount * FINALITY_MS_PER_BALANCE
+      return Math.min(FINALITY_MS_MAX, isByAccounts ? count * FINALITY_MS_PER_RECIPIENT : byBlocks)
     },
     choose(recipientCount) {
       count = recipientCount

@@ -44,6 +44,20 @@ export function readBlockTransfers(
   })
 }
 
+/** What a whole block, as told likewise, changed of these token accounts. */
+export function readBlockChanges(
+  value: unknown,
+  slot: number,
+  { mints, accounts }: { mints: Mints; accounts: ReadonlySet<string> },
+  host: string,
+): Change[] {
+  const { transactions } = fieldsOf(value, 'block', host)
+  if (!Array.isArray(transactions)) throw malformed('transactions', host)
+  return transactions
+    .flatMap((one) => readChanges(one, slot, mints, host))
+    .filter(({ account }) => accounts.has(account))
+}
+
 /** The same out of a `getTransaction` answer. */
 export function readTransactionTransfers(
   value: unknown,
@@ -56,6 +70,24 @@ export function readTransactionTransfers(
   const { message, signatures } = fieldsOf(transaction, 'transaction', host)
   const { accountKeys } = fieldsOf(message, 'message', host)
   return readTransfers({ meta, transaction: { accountKeys, signatures }, block, mints, host })
+}
+
+/** How much more of a watched mint a token account holds after a transaction. */
+export type Change = { account: string; slot: number; amount: bigint }
+
+/** What a transaction changed of token accounts, out of `getTransaction` or of a block's list. A failed one changed nothing. */
+export function readChanges(value: unknown, slot: number, mints: Mints, host: string): Change[] {
+  const { meta, transaction } = fieldsOf(value, 'transaction', host)
+  const { err, preTokenBalances, postTokenBalances } = fieldsOf(meta, 'meta', host)
+  if (err !== null) return []
+  const { message, accountKeys } = fieldsOf(transaction, 'transaction', host)
+  const keys = accountKeys ?? fieldsOf(message, 'message', host)['accountKeys']
+  if (!Array.isArray(keys)) throw malformed('keys', host)
+  const changes: Change[] = []
+  forEachBalance(preTokenBalances, postTokenBalances, mints, host, ({ index, amount }) => {
+    changes.push({ account: readKey(keyOf(keys[index]), 'account', host), slot, amount })
+  })
+  return changes
 }
 
 type Source = {
@@ -97,28 +129,41 @@ function readTransfers({ meta, transaction, block, mints, host }: Source): Obser
 
 /** By owner and mint: how much more there is after, and the first of the accounts that hold it. */
 function readMoves(before: unknown, after: unknown, mints: Mints, host: string): Move[] {
-  if (!Array.isArray(before) || !Array.isArray(after)) throw malformed('token balances', host)
   const moves = new Map<string, Move>()
+  forEachBalance(before, after, mints, host, ({ mint, balance, index, amount }) => {
+    const owner = readKey(balance['owner'], 'owner', host)
+    const key = `${owner} ${mint}`
+    const known = moves.get(key) ?? { mint, owner, delta: 0n, index }
+    known.delta += amount
+    known.index = Math.min(known.index, index)
+    moves.set(key, known)
+  })
+  return [...moves.values()]
+}
+
+/** Tells each balance of a watched mint, those before as negative amounts. */
+function forEachBalance(
+  before: unknown,
+  after: unknown,
+  mints: Mints,
+  host: string,
+  tell: (one: { mint: string; balance: Json; index: number; amount: bigint }) => void,
+): void {
+  if (!Array.isArray(before) || !Array.isArray(after)) throw malformed('token balances', host)
   const add = (balance: unknown, sign: bigint) => {
     // Most balances are of other mints: they are left before anything of them is checked.
     const mint = (balance as Json | null)?.['mint']
     if (typeof mint !== 'string') throw malformed('mint', host)
     if (!mints.has(mint)) return
-    const { owner: by, accountIndex, uiTokenAmount } = balance as Json
-    const owner = readKey(by, 'owner', host)
+    const { accountIndex, uiTokenAmount } = balance as Json
     const { amount } = fieldsOf(uiTokenAmount, 'uiTokenAmount', host)
     if (typeof amount !== 'string' || !DIGITS.test(amount)) throw malformed('amount', host)
     const index = readSlot(accountIndex, 'accountIndex', host)
-    const key = `${owner} ${mint}`
-    const known = moves.get(key) ?? { mint, owner, delta: 0n, index }
-    known.delta += sign * BigInt(amount)
-    known.index = Math.min(known.index, index)
-    moves.set(key, known)
+    tell({ mint, balance: balance as Json, index, amount: sign * BigInt(amount) })
   }
   // An account that was just made has no balance before, one that was closed none after: both count as 0.
   for (const balance of before) add(balance, -1n)
   for (const balance of after) add(balance, 1n)
-  return [...moves.values()]
 }
 
 /** Who gave most of a mint; undefined when nobody gave any, as when it is minted. */

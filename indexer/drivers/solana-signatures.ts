@@ -11,12 +11,15 @@ import {
   TRANSACTION_VERSION_MAX,
 } from './solana-read.ts'
 import {
+  type Change,
   fieldsOf,
   inconsistent,
   malformed,
+  readChanges,
   readHeader,
   readKey,
   readSignatures,
+  readSlot,
   readTransactionTransfers,
   type SignatureEntry,
 } from './solana-shapes.ts'
@@ -41,24 +44,36 @@ export async function readFingerprints(
   accounts: readonly string[],
   slot: number,
 ): Promise<string[]> {
-  const config = {
-    ...{ commitment: 'confirmed', encoding: 'base64', minContextSlot: slot },
-    // The amount (spl.solana.com/token, Account): the rest of a token account tells nothing of money.
-    dataSlice: { offset: 64, length: 8 },
-  }
-  const found: string[] = []
+  // The amount (spl.solana.com/token, Account): the rest of a token account tells nothing of money.
+  const dataSlice = { offset: 64, length: 8 }
+  const config = { commitment: 'confirmed', minContextSlot: slot, dataSlice } as const
+  return (await readAccounts(reader, accounts, config)).map(({ value }) => toFingerprint(value))
+}
+
+type AccountsConfig = {
+  commitment: Commitment
+  minContextSlot: number
+  dataSlice: { offset: number; length: number }
+}
+
+/** Accounts as they are by the slot that goes with each. Throws `lagging` when the node is behind `minContextSlot`. */
+export async function readAccounts(
+  reader: Reader,
+  accounts: readonly string[],
+  config: AccountsConfig,
+  options?: ReadOptions,
+): Promise<{ value: unknown; slot: number }[]> {
+  const found: { value: unknown; slot: number }[] = []
   for (const part of parts(accounts, ACCOUNTS_PER_CALL)) {
-    const calls = [{ method: 'getMultipleAccounts', params: [part, config] }]
-    const values = await retrying(() =>
-      ask(reader, calls, ([answer], host) => {
-        const { value } = fieldsOf(unwrap(answer, host), 'accounts', host)
-        if (!Array.isArray(value) || value.length !== part.length) {
-          throw malformed('accounts', host)
-        }
-        return value as unknown[]
-      }),
-    )
-    found.push(...values.map(toFingerprint))
+    const params = [part, { ...config, encoding: 'base64' }]
+    const read = ([answer]: Answer[], host: string) => {
+      const { value, context } = fieldsOf(unwrap(answer, host), 'accounts', host)
+      if (!Array.isArray(value) || value.length !== part.length) throw malformed('accounts', host)
+      const slot = readSlot(fieldsOf(context, 'context', host)['slot'], 'slot', host)
+      return value.map((one: unknown) => ({ value: one, slot }))
+    }
+    const calls = [{ method: 'getMultipleAccounts', params }]
+    found.push(...(await retrying(() => ask(reader, calls, read, options))))
   }
   return found
 }
@@ -112,16 +127,37 @@ export async function readHistory(
   return found
 }
 
-/**
- * What the named transactions moved, in the chain's order. Their blocks are asked for their own signatures: a transaction
- * that was re-sent after a fork, or a node between two branches, does not get a block it is not in.
- */
+/** What the named transactions moved, in the chain's order. */
 export async function readMentioned(
   reader: Reader,
   entries: readonly SignatureEntry[],
   commitment: Commitment,
   options?: ReadOptions,
 ): Promise<Observation[]> {
+  const found = await readTransactions(reader, entries, commitment, options)
+  return found.flatMap(({ transfers }) => transfers)
+}
+
+/** A transaction in its block. */
+type Placed = {
+  signature: string
+  slot: number
+  position: number
+  transfers: Observation[]
+  changes: Change[]
+}
+
+/**
+ * The named transactions, in the chain's order. Their blocks are asked for their own signatures: a transaction that was
+ * re-sent after a fork, or a node between two branches, does not get a block it is not in. A final one is in the final block
+ * of its slot, whatever that block's list says.
+ */
+export async function readTransactions(
+  reader: Reader,
+  entries: readonly SignatureEntry[],
+  commitment: Commitment,
+  options?: ReadOptions,
+): Promise<Placed[]> {
   const slotBySignature = new Map(
     entries.filter(({ isFailed }) => !isFailed).map(({ signature, slot }) => [signature, slot]),
   )
@@ -141,18 +177,20 @@ export async function readMentioned(
     options,
   })
   const blockBySlot = new Map(blocks.map((one) => [one.block.number, one]))
+  const unlisted = commitment === 'finalized' ? Number.MAX_SAFE_INTEGER : undefined
   const placed = signatures.map((signature, index) => {
     const listed = blockBySlot.get(slotBySignature.get(signature) ?? -1)
-    const position = listed?.positions.get(signature)
+    const position = listed?.positions.get(signature) ?? unlisted
     const { value, host = '' } = values[index] ?? {}
     if (!listed || position === undefined) {
       throw inconsistent('a block without a transaction it was said to hold', host)
     }
-    const transfers = readTransactionTransfers(value, listed.block, reader.mints, host)
-    return { slot: listed.block.number, position, transfers }
+    const { block } = listed
+    const transfers = readTransactionTransfers(value, block, reader.mints, host)
+    const changes = readChanges(value, block.number, reader.mints, host)
+    return { signature, slot: block.number, position, transfers, changes }
   })
-  placed.sort((a, b) => a.slot - b.slot || a.position - b.position)
-  return placed.flatMap(({ transfers }) => transfers)
+  return placed.sort((a, b) => a.slot - b.slot || a.position - b.position)
 }
 
 function readListed(value: unknown, slot: number, host: string) {

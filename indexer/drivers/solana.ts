@@ -1,7 +1,16 @@
 import { createRpc, type ReadOptions, type Rpc } from '../rpc.ts'
 import { RpcError } from '../rpc-error.ts'
-import type { AuditReading, BlockRef, Driver, DriverDeps, RangeWithTransfers } from './driver.ts'
+import type {
+  AuditOptions,
+  AuditReading,
+  BlockRef,
+  Driver,
+  DriverDeps,
+  Observation,
+  RangeWithTransfers,
+} from './driver.ts'
 import { type Accounts, createAccounts } from './solana-accounts.ts'
+import { type Balances, createBalances, merge } from './solana-balances.ts'
 import { readBlocks } from './solana-blocks.ts'
 import { checkMints, checkProviders, verifyGenesis } from './solana-check.ts'
 import { createMode, type Mode } from './solana-mode.ts'
@@ -17,6 +26,9 @@ type Parts = DriverDeps & {
   mode: Mode
   ranges: Ranges
   accounts: Accounts
+  balances: Balances
+  /** Token accounts whose balances bore out the last second reading of blocks. */
+  checkedCount: number
   /** Which token program keeps each mint. */
   programs: Map<string, string>
   bell: Bell | undefined
@@ -54,7 +66,8 @@ export function createSolanaDriver(deps: DriverDeps): Driver {
     firstNumber: () => readFirstSlot(reader),
     async finalizedNumber() {
       const now = deps.nowMs()
-      if (now - finality.readAtMs >= mode.finalityEveryMs) {
+      const everyMs = mode.finalityEveryMs(parts.checkedCount)
+      if (now - finality.readAtMs >= everyMs) {
         finality = { slot: tip.finalized, readAtMs: now }
       }
       return finality.slot
@@ -73,7 +86,7 @@ export function createSolanaDriver(deps: DriverDeps): Driver {
       ranges.note(from, range.last.number, isByAccounts)
       return range
     },
-    auditTransfers: (from, to) => readTwice(parts, from, to),
+    auditTransfers: (from, to, terms) => readTwice(parts, from, to, terms),
     wake(onWake) {
       parts.bell?.stop()
       parts.bell = openParts(parts, onWake)
@@ -105,6 +118,7 @@ function createParts(deps: DriverDeps): Parts {
   const mints = Object.values(deployment.tokens).map(({ contract }) => contract)
   const reader: Reader = { rpc, log, mints: new Set(mints) }
   const programs = new Map<string, string>()
+  const balances = createBalances(reader)
   const parts: Parts = {
     ...deps,
     rpc,
@@ -112,8 +126,11 @@ function createParts(deps: DriverDeps): Parts {
     tip: createTip(deps, reader),
     mode: createMode(deployment.reading ?? 'auto', log),
     ranges: createRanges(),
+    balances,
+    checkedCount: 0,
     accounts: createAccounts({
       reader,
+      balances,
       nowMs,
       programOf: (mint) => programs.get(mint),
       isListening: (account) => parts.bell?.isListening(account) ?? false,
@@ -159,46 +176,83 @@ async function readByAccounts(parts: Parts, from: number, to: number): Promise<R
   return { last, transfers }
 }
 
-/** The second reading: by another provider when there is one, else by the same at another commitment. */
-async function readTwice(parts: Parts, from: number, to: number): Promise<AuditReading> {
+/** The second reading: by another provider when there is one, else by the same at another commitment and by balances. */
+async function readTwice(
+  parts: Parts,
+  from: number,
+  to: number,
+  terms: AuditOptions = {},
+): Promise<AuditReading> {
   const { rpc, tip, accounts, log } = parts
   const readOther = async () => {
     if (rpc.providerCount === 1) return undefined
     try {
-      return await readFinal(parts, from, to, { except: new Set([tip.provider]) })
+      const except = new Set([tip.provider])
+      return await readFinal(parts, from, to, { ...terms, reading: { except } })
     } catch (error) {
       if (error instanceof RpcError && error.kind === 'stopped') throw error
       log.warn('no other provider can read blocks a second time', { from, to, error })
       return undefined
     }
   }
-  const reading = (await readOther()) ?? (await readFinal(parts, from, to))
+  const reading = (await readOther()) ?? (await readFinal(parts, from, to, terms))
   accounts.forget(to)
   return reading
 }
 
-/** What is final of an inclusive range, read the way the first reading went: each way sees what the other does not look for. */
+/**
+ * What is final of an inclusive range, read the way the first reading went: each way sees what the other does not look for.
+ * What the balances of accounts do not bear out is looked for the other way, too.
+ */
 async function readFinal(
-  { ranges, accounts, reader }: Parts,
+  parts: Parts,
   from: number,
   to: number,
-  options?: ReadOptions,
+  terms: AuditOptions & { reading?: ReadOptions },
 ): Promise<AuditReading> {
-  const end = await readBlockAt(reader, to, 'finalized', options)
+  const { ranges, accounts, reader } = parts
+  const { isThrifty = false, reading, recipients } = terms
+  const end = await readBlockAt(reader, to, 'finalized', reading)
   if (!end) throw new RpcError('lagging', `slot ${to} is not final there yet`)
   if (ranges.isByAccounts(from, to)) {
-    const transfers = await accounts.readAgain(from, to, options)
-    return { transfers, lastHash: end.hash, method: 'signatures at finalized' }
+    const transfers = await accounts.readAgain(from, to, { isThrifty, reading })
+    return { transfers, lastHash: end.hash, method: 'signatures borne out by balances' }
   }
   const transfers: AuditReading['transfers'] = []
   let last: BlockRef | undefined
   for (let start = from; start <= end.number; start = last.number + 1) {
-    const part = await readBlocks(reader, start, end.number, 'finalized', options)
+    const part = await readBlocks(reader, start, end.number, 'finalized', reading)
     if (last && part.parentHash !== last.hash) {
       throw new RpcError('inconsistent', `two branches at slot ${start}`)
     }
     transfers.push(...part.transfers)
     last = part.last
   }
-  return { transfers, lastHash: end.hash, method: 'blocks at finalized' }
+  // By another provider the same method does: nobody else has to bear it out.
+  const holders = reading ? undefined : await recipients?.()
+  if (!holders) return { transfers, lastHash: end.hash, method: 'blocks at finalized' }
+  const found = await readChanged(parts, from, to, holders)
+  return {
+    transfers: merge([...transfers, ...found]),
+    lastHash: end.hash,
+    method: 'blocks borne out by balances',
+  }
+}
+
+/** Transfers of an inclusive range to those whose balances changed, by signatures. */
+async function readChanged(
+  parts: Parts,
+  from: number,
+  to: number,
+  holders: readonly string[],
+): Promise<Observation[]> {
+  const { accounts, balances } = parts
+  const owned = (await Promise.all(holders.map(accounts.of))).flat()
+  parts.checkedCount = owned.length
+  await balances.begin(owned)
+  const checked = owned.flatMap((account) => {
+    const since = Math.max(from, (balances.knownSince(account) ?? to) + 1)
+    return since <= to ? [{ account, since, isActive: false }] : []
+  })
+  return balances.read(checked, { from, to })
 }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { answerCall } from '#shared/start/solana/methods.ts'
 import type { SvmChain } from './svm.ts'
 import { type Following, type FollowingOptions, startFollowing } from './svm-follow.ts'
 import { until } from './until.ts'
@@ -202,6 +203,64 @@ const FAULTS: readonly Fault[] = [
     },
   },
   {
+    name: 'the only node leaves a payment out of its lists of signatures: balances tell of it',
+    async play(following) {
+      await payUnseen(following, 2_020, {
+        getSignaturesForAddress: (found, txHash) =>
+          (found as { signature: string }[]).filter(({ signature }) => signature !== txHash),
+      })
+    },
+  },
+  {
+    name: 'the only node leaves a payment out of its blocks: balances tell of it',
+    async play(following) {
+      await payUnseen(following, 2_030, {
+        getBlock(found, txHash) {
+          const block = found as { transactions?: { transaction: { signatures: string[] } }[] }
+          const isOther = ({ transaction }: { transaction: { signatures: string[] } }) =>
+            transaction.signatures[0] !== txHash
+          return block.transactions
+            ? { ...block, transactions: block.transactions.filter(isOther) }
+            : block
+        },
+      })
+    },
+  },
+  {
+    name: 'the only node leaves a payment out of everything: an alarm, and nothing counts as read twice',
+    async play(following) {
+      const { chain, database } = following
+      await payAndSettle(following, 2_040)
+      const { paymentId, due } = await following.claim(2_041)
+      chain.produce(40)
+      const auditedNumber = async () => {
+        const [row] = await database.db<{ auditedNumber: number }[]>`
+          select audited_number from deployments`
+        return row?.auditedNumber ?? 0
+      }
+      const txHash = await chain.pay({
+        to: following.address,
+        amountBaseUnits: due,
+        isQueued: true,
+      })
+      chain.node.faults.hidden = new Set([txHash])
+      const { slot } = chain.ledger.produce()
+      const isAlarm = ({ level, message }: Following['lines'][number]) =>
+        level === 'error' && message.includes('contradicts itself')
+      await until(
+        () => {
+          chain.produce(2)
+          return following.lines.some(isAlarm)
+        },
+        { what: 'an alarm', timeoutMs: 25_000 },
+      )
+      assert.ok((await auditedNumber()) < slot)
+      assert.equal(await following.statusOf(paymentId), 'PENDING')
+      chain.node.faults.hidden = new Set()
+      await following.untilStatus(paymentId, 'CONFIRMED', { timeoutMs: 30_000 })
+    },
+  },
+  {
     name: 'the node shows a payment late, after its block',
     async play(following) {
       const { chain } = following
@@ -326,6 +385,26 @@ export function playFaults(reading: 'accounts' | 'blocks'): void {
       }
     })
   }
+}
+
+/** A payment that one of the node's methods never tells of; what it answers is changed by these. It counts all the same. */
+async function payUnseen(
+  following: Following,
+  amountCents: number,
+  changes: Record<string, (found: unknown, txHash: string) => unknown>,
+): Promise<void> {
+  const { chain } = following
+  const { node, ledger } = chain
+  await payAndSettle(following, amountCents)
+  const { paymentId, due } = await following.claim(amountCents + 1)
+  const txHash = await chain.pay({ to: following.address, amountBaseUnits: due, isQueued: true })
+  node.faults.intercept = (method, params) => {
+    const change = changes[method]
+    return (
+      change && { result: change(answerCall({ ledger, ...node.faults }, method, params), txHash) }
+    )
+  }
+  await following.untilStatus(paymentId, 'CONFIRMED', { timeoutMs: 40_000 })
 }
 
 async function payAndSettle(following: Following, amountCents: number): Promise<void> {

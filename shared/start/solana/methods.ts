@@ -39,6 +39,7 @@ type Config = {
   limit?: number
   before?: string
   until?: string
+  dataSlice?: { offset: number; length: number }
 }
 type Method = (view: View, params: unknown[]) => unknown
 
@@ -113,9 +114,10 @@ const METHODS: Readonly<Record<string, Method>> = {
     if (keys.length > ACCOUNTS_MAX)
       throw new NodeError(-32_602, 'Too many inputs provided; max 100')
     const { slot } = contextOf(view, config)
+    const { dataSlice } = (config ?? {}) as Config
     return {
       context: { slot },
-      value: keys.map((key) => toAccount(view.ledger.account(key, slot))),
+      value: keys.map((key) => toAccount(view.ledger.account(key, slot), dataSlice)),
     }
   },
   getBalance(view, [pubkey, config]) {
@@ -312,10 +314,13 @@ function statusOf(view: View, signature: string) {
 }
 
 /** An account as `getAccountInfo` shows it, base64 whatever was asked for. */
-export function toAccount(state: AccountState | undefined) {
+export function toAccount(
+  state: AccountState | undefined,
+  { offset, length }: Config['dataSlice'] = { offset: 0, length: state?.data.length ?? 0 },
+) {
   if (!state || (state.lamports === 0n && state.data.length === 0)) return null
   return {
-    data: [Buffer.from(state.data).toString('base64'), 'base64'],
+    data: [Buffer.from(state.data.slice(offset, offset + length)).toString('base64'), 'base64'],
     executable: state.isExecutable,
     lamports: Number(state.lamports),
     owner: state.program,
