@@ -9,7 +9,13 @@ before(async () => {
 })
 after(() => api.close())
 
-type Network = { network: string; mode: string; state: string; blocksBehind: number | null }
+type Network = {
+  network: string
+  mode: string
+  state: string
+  blocksBehind: number | null
+  secondsToCatchUp: number | null
+}
 
 async function list(): Promise<Network[]> {
   const answer = await api.call('GET', '/v1/networks')
@@ -72,6 +78,15 @@ test('200 says what each deployment is doing, and readyz the same', async () => 
   assert.deepEqual(await states(), ['NOT_RUNNING', 'NOT_RUNNING', 10])
   await db`update deployments set halted_reason = 'chain id differs'`
   assert.deepEqual(await states(), ['HALTED', 'HALTED', 10])
+})
+
+test('200 says how long a catch-up will take at its present rate', async () => {
+  const { db } = api.database
+  await db`
+    update deployments set block_number = 100, head_number = 1101, blocks_per_second = 250.5
+    where deployment = 'base:live'`
+  const one = (await list()).find(({ network, mode }) => network === 'base' && mode === 'live')
+  assert.deepEqual([one?.blocksBehind, one?.secondsToCatchUp], [1001, 4])
 })
 
 test('no endpoint of an RPC is ever shown', async () => {

@@ -239,3 +239,50 @@ test('a trial second reading that differs stores nothing, and says where and abo
     select 1 from transfers where tx_hash = ${missed[0]?.txHash ?? ''}`
   assert.equal(stored.length, 0)
 })
+
+test('an amount awaited on another network, whatever its decimals there, or in another token is told so', async () => {
+  const { db } = story.database
+  const { storeId } = story.seller.store
+  await db`
+    insert into wallets (wallet_id, store_id, mode, network, address)
+    values ('wal_bnb', ${storeId}, 'test', 'bnb', ${ADDRESS})`
+  const bnb = { network: 'bnb', deployment: 'bnb:test', contract: '0xb', decimals: 18 }
+  const far = await claim(31_000_000, bnb)
+  const usdt = await claim(32_000_000, { token: 'usdt', contract: '0xd' })
+  assert.equal(far.due % 10n ** 12n, 0n)
+  const [wrongNetwork, wrongToken, neither] = await extend((block) => [
+    seen(block, far.due / 10n ** 12n),
+    seen(block, usdt.due),
+    seen(block, usdt.due * 1_000n),
+  ])
+  const told = await db`
+    select tx_hash, reason, candidates from transfers
+    where block_number = ${story.tip.number} order by log_index`
+  assert.deepEqual(
+    told.map((row) => ({ ...row })),
+    [
+      { txHash: wrongNetwork?.txHash, reason: 'WRONG_NETWORK', candidates: [far.paymentId] },
+      { txHash: wrongToken?.txHash, reason: 'WRONG_TOKEN', candidates: [usdt.paymentId] },
+      { txHash: neither?.txHash, reason: 'NO_SLOT', candidates: [] },
+    ],
+  )
+})
+
+test('exactly the amount of a slot that was reused within its quarantine is nobody’s: AMBIGUOUS', async () => {
+  const { db } = story.database
+  const [first, second] = [await claim(33_000_000), await claim(33_000_000)]
+  await cancelPayment(db, first.paymentId, TEST_DOOR)
+  // As a claim does when no amount is free: the slot whose holder ended longest ago changes hands.
+  await db`delete from slots where payment_id = ${second.paymentId}`
+  await db`
+    update slots set payment_id = ${second.paymentId}, is_open = true, ended_at = null, release_at = null,
+      previous_payment_id = payment_id, previous_ended_at = ended_at
+    where payment_id = ${first.paymentId}`
+  await db`update payments set amount_base_units = ${first.due} where payment_id = ${second.paymentId}`
+  await extend((block) => [seen(block, first.due)])
+  const [told] = await db`
+    select reason, candidates from transfers where block_number = ${story.tip.number}`
+  const candidates = [second.paymentId, first.paymentId]
+  assert.deepEqual({ ...told }, { reason: 'AMBIGUOUS', candidates })
+  assert.equal(await statusOf(second.paymentId), 'PENDING')
+})

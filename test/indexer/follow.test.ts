@@ -116,6 +116,40 @@ describe('the follower', () => {
     await told.close()
   })
 
+  it('reads anew, loudly, after a reorganisation deeper than any block it knows, and undoes nothing that ended', {
+    timeout,
+  }, async () => {
+    const lines: string[] = []
+    const write = (line: string) => void lines.push(line)
+    const log = createLog({ level: 'error', format: 'json', name: 'indexer', write })
+    const deep = await createEvmFollowing({ chain, log, database: following.database })
+    const payTo = (amountBaseUnits: bigint) =>
+      chain.pay({ token: chain.tokens.usdc, to: deep.address, amountBaseUnits })
+    await chain.mine(5)
+    await deep.start()
+    await untilAtHead()
+    const [settled, gone] = [await deep.claim(1_000), await deep.claim(2_000)]
+    const kept = await payTo(settled.due)
+    await chain.mine(3)
+    await deep.untilStatus(settled.paymentId, 'CONFIRMED')
+    await payTo(gone.due)
+    await deep.untilStatus(gone.paymentId, 'DETECTED')
+    await deep.stop()
+    const { number } = await chain.head()
+    await chain.reorg(number - 12, [kept])
+    await chain.mine(4)
+    await deep.start()
+    await deep.untilStatus(gone.paymentId, 'PENDING')
+    assert.match(lines.join(), /reorganised deeper than any stored block/)
+    await payTo(gone.due)
+    await chain.mine(3)
+    await deep.untilStatus(gone.paymentId, 'CONFIRMED')
+    assert.equal(await deep.statusOf(settled.paymentId), 'CONFIRMED')
+    assert.equal(await deep.heldCount(), 0, 'its transaction was found again')
+    await deep.judge()
+    await deep.close()
+  })
+
   it('stays off, loudly and without going back, when the chain was reset', {
     timeout,
   }, async () => {

@@ -55,8 +55,11 @@ export function tellStory(): void {
   })
 }
 
-/** Claims a slot as checkout does, for a whole number of cents. */
-export async function claim(amountCents: number): Promise<{ paymentId: string; due: bigint }> {
+/** Claims a slot as checkout does, for a whole number of cents; `changes` are other columns, of another network say. */
+export async function claim(
+  amountCents: number,
+  changes: Record<string, unknown> = {},
+): Promise<{ paymentId: string; due: bigint }> {
   const paymentId = newId('pay')
   const payment = {
     payment_id: paymentId,
@@ -71,6 +74,7 @@ export async function claim(amountCents: number): Promise<{ paymentId: string; d
     clock: 'CHAIN',
     confirmations_required: 3,
     amount_cents: amountCents,
+    ...changes,
   }
   const { db } = story.database
   const [row] = await db<{ code: string | null; due: bigint }[]>`
