@@ -4,6 +4,10 @@ import { STORE_WINDOW_MAX, WIDE_STORE_WINDOW_MAX } from './relay.ts'
 /** A wide window is filled again when so many are left in hand, a count: a look at it costs the same however few are new. */
 const REFILL_BELOW = WIDE_STORE_WINDOW_MAX / 2
 
+/** In hand of a store with a backlog, a count: beside its window as many first attempts, which need not wait until what is
+ * late has been worked off. */
+const BACKLOGGED_IN_HAND_MAX = 2 * WIDE_STORE_WINDOW_MAX
+
 /** Stores whose room is told one by one, a count; of more, none has room: the promotion looks at each. */
 const BUSY_COUNT_MAX = 5_000
 
@@ -73,9 +77,11 @@ export function createBacklog(deps: {
     },
     rooms() {
       const rooms = new Map<string, number>()
-      for (const [storeId, count] of inHand)
-        rooms.set(storeId, Math.max(0, STORE_WINDOW_MAX - count))
-      for (const storeId of [...backlogged, ...deps.slowStoreIds()]) rooms.set(storeId, 0)
+      for (const [storeId, count] of inHand) {
+        const inHandMax = backlogged.has(storeId) ? BACKLOGGED_IN_HAND_MAX : STORE_WINDOW_MAX
+        rooms.set(storeId, Math.min(STORE_WINDOW_MAX, Math.max(0, inHandMax - count)))
+      }
+      for (const storeId of deps.slowStoreIds()) rooms.set(storeId, 0)
       if (rooms.size > BUSY_COUNT_MAX) return { roomCount: 0, others: {} }
       return { roomCount: STORE_WINDOW_MAX, others: Object.fromEntries(rooms) }
     },

@@ -231,6 +231,23 @@ describe('delivering a webhook', () => {
     assert.equal(seller.received.length, count + 1)
   })
 
+  test('a first attempt goes ahead of thousands of late retries', { timeout: 60_000 }, async () => {
+    const seller = await receiver()
+    seller.answer({ delayMs: 20, status: 200 })
+    const shop = await seedShop(database.db, seller.url)
+    await seedArrears(database.db, shop, 10_000, '-1 minute')
+    await until(() => seller.received.length > 200, { what: 'the retries under way' })
+    const [eventId] = await emit(database.db, shop)
+    const countBefore = seller.received.length
+    const place = await until(
+      () =>
+        seller.received.findIndex((got) => got.headers['x-service-delivery'] === eventId) + 1 ||
+        false,
+      { what: 'the new event', timeoutMs: 40 * SECONDS },
+    )
+    assert.ok(place - countBefore < 500, `${place - countBefore} retries went before it`)
+  })
+
   test('a store without endpoint is owed nothing, but its events get their sequence', async () => {
     const shop = await seedShop(database.db, null)
     await emit(database.db, shop, 3)

@@ -53,8 +53,13 @@ export async function emit(db: Db, shop: Shop, count = 1): Promise<string[]> {
   return drafts.map((draft) => draft.eventId)
 }
 
-/** Gives a shop so many deliveries that have failed and wait an hour for their next attempt. */
-export async function seedArrears(db: Db, shop: Shop, count: number): Promise<void> {
+/** Gives a shop so many deliveries that have failed, with their next attempts from a time on, as an SQL interval from now. */
+export async function seedArrears(
+  db: Db,
+  shop: Shop,
+  count: number,
+  dueIn = '1 hour',
+): Promise<void> {
   await db.begin(async (tx) => {
     await tx`
       with seeded as (
@@ -67,7 +72,7 @@ export async function seedArrears(db: Db, shop: Shop, count: number): Promise<vo
       insert into deliveries
         (delivery_id, event_id, store_id, mode, event_type, attempt_count, next_attempt_at, deadline_at)
       select concat('dlv_', event_id), event_id, store_id, mode, type, 1,
-        service_now() + interval '1 hour' + row_number() over () * interval '1 microsecond',
+        service_now() + ${dueIn}::interval + row_number() over () * interval '1 microsecond',
         service_now() + interval '72 hours'
       from seeded`
     // They have their deliveries: the relay is not to make more.
