@@ -25,6 +25,9 @@ type Watched = {
   newest: string | undefined
   /** The newest slot in which it was seen to have changed. */
   activeAt: number
+  /** Whether its balance was seen, and whether it was asked about a second time: until then it costs calls of its own. */
+  isSeen: boolean
+  isSeenAgain: boolean
   /** Nobody waits for it any more, from this slot on. */
   isEnding: boolean
   endedAt: number | undefined
@@ -39,6 +42,8 @@ export type Accounts = {
   ring(account: string, slot: number): void
   /** Everything is asked about at the next reading: notifications may have been lost. */
   distrust(): void
+  /** Whether all that are watched cost few calls together from now on. */
+  areKnown(): boolean
   /** Whether a ring is still unanswered. */
   isWaiting(): boolean
   /** Transfers up to `to` of all that was not read yet. */
@@ -104,6 +109,7 @@ export function createAccounts(deps: AccountsDeps): Accounts {
       one.warmUntilMs = nowMs() + WARM_MS
     },
     distrust: look.distrust,
+    areKnown: () => select((one) => !one.isEnding && !(one.isSeen && one.isSeenAgain)).length === 0,
     isWaiting: () => select(isRung).length > 0,
     of: accountsOf,
     async read(from, to) {
@@ -127,6 +133,7 @@ export function createAccounts(deps: AccountsDeps): Accounts {
     readAgain(from, to, { isThrifty, reading }) {
       const checked = select(({ since = to + 1 }) => since <= to).map((one) => {
         const { account, since = from } = one
+        one.isSeenAgain = true
         return { account, since, isActive: !isThrifty || isRung(one) || one.activeAt >= from }
       })
       return balances.read(checked, { from, to }, reading)
@@ -171,7 +178,8 @@ function createLook({ reader, nowMs, isListening }: AccountsDeps) {
         const fingerprint = fingerprints[index]
         if (one.fingerprint === fingerprint) continue
         const warmUntilMs = one.fingerprint === undefined ? 0 : now + WARM_MS
-        Object.assign(one, { fingerprint, rungAt: to, isRungExactly: false, warmUntilMs })
+        const ring = { rungAt: to, isRungExactly: false, warmUntilMs }
+        Object.assign(one, { fingerprint, isSeen: true, ...ring })
       }
       if (isDue) lookedAtMs = now
     },
@@ -199,6 +207,7 @@ function newlyWatched(account: string): Watched {
     fingerprint: undefined,
     newest: undefined,
     activeAt: -1,
+    ...{ isSeen: false, isSeenAgain: false },
     isEnding: false,
     endedAt: undefined,
   }

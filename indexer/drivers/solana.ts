@@ -47,6 +47,9 @@ const RING_AGAIN_MS = 300
 export function createSolanaDriver(deps: DriverDeps): Driver {
   const parts = createParts(deps)
   const { rpc, reader, tip, mode, ranges, accounts } = parts
+  let isSparing = false
+  // Accounts that are new cost calls once, each of its own.
+  const arrangeSparing = () => rpc.spare(isSparing && accounts.areKnown())
   let finality = { slot: 0, readAtMs: Number.NEGATIVE_INFINITY }
   return {
     nearBlocks: 0,
@@ -62,6 +65,7 @@ export function createSolanaDriver(deps: DriverDeps): Driver {
       mode.choose(recipients.length)
       await accounts.expect(mode.isByAccounts ? recipients : [])
       arrangeBell(parts)
+      arrangeSparing()
     },
     firstNumber: () => readFirstSlot(reader),
     async finalizedNumber() {
@@ -98,7 +102,10 @@ export function createSolanaDriver(deps: DriverDeps): Driver {
       socketAlive: parts.bell?.isAlive() ?? false,
       ...(tip.seenAtMs === undefined ? {} : { lastHeadAtMs: tip.seenAtMs }),
     }),
-    spare: rpc.spare,
+    spare(next) {
+      isSparing = next
+      arrangeSparing()
+    },
     async stop() {
       parts.stopRinging()
       parts.bell?.stop()
