@@ -118,6 +118,7 @@ export function createRpc({ urls, pingCall, log, verify }: RpcOptions): Rpc {
     { timeoutMs = CALL_TIMEOUT_MS, except = new Set(), isWellOnly = false }: ReadOptions = {},
   ): Promise<Reading> => {
     let failure: unknown = new RpcError('lagging', 'no other provider to ask')
+    let hasFailed = false
     const asked = new Set(except)
     while (asked.size < providers.length) {
       if (stopped.signal.aborted) throw new RpcError('stopped', 'stopped')
@@ -138,7 +139,9 @@ export function createRpc({ urls, pingCall, log, verify }: RpcOptions): Rpc {
         return { answers, provider: index }
       } catch (error) {
         note(provider, error)
-        failure = error
+        // A provider of another chain is no reason to say that this one is: the right one may be away for a moment.
+        if (error instanceof RpcError || !hasFailed) failure = error
+        hasFailed = true
       }
     }
     throw failure

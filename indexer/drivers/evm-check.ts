@@ -35,7 +35,8 @@ export async function checkProviders(rpc: Rpc): Promise<void> {
       await rpc.call(CHAIN_ID_CALL, { except: rpc.allBut(provider) })
       isAnyRight = true
     } catch (error) {
-      if (!(failure instanceof DeploymentMismatch)) failure = error
+      // The right one may be away for a moment: that is waited for, not given up.
+      if (error instanceof RpcError || failure === undefined) failure = error
     }
   }
   if (!isAnyRight) throw failure

@@ -1,6 +1,7 @@
 import { Buffer } from 'node:buffer'
 import type { Deployment } from '#shared/networks/registry.ts'
 import { type Rpc, unwrap } from '../rpc.ts'
+import { RpcError } from '../rpc-error.ts'
 import type { RpcCall } from '../socket.ts'
 import { DeploymentMismatch } from './driver.ts'
 import { ask, type Reader, retrying } from './solana-read.ts'
@@ -41,7 +42,8 @@ export async function checkProviders(rpc: Rpc): Promise<void> {
       await rpc.call(GENESIS_CALL, { except: rpc.allBut(provider) })
       isAnyRight = true
     } catch (error) {
-      if (!(failure instanceof DeploymentMismatch)) failure = error
+      // The right one may be away for a moment: that is waited for, not given up.
+      if (error instanceof RpcError || failure === undefined) failure = error
     }
   }
   if (!isAnyRight) throw failure

@@ -88,4 +88,13 @@ describe('the EVM driver checks', () => {
     for (const node of [first, second]) node.lie({ status: { status: 503 } })
     await assert.rejects(connect().check(), RpcError)
   })
+
+  it('waits for the right node when it is away and the other one is of another chain', async () => {
+    first.lie({ status: { status: 503 } })
+    second.lie({ results: { eth_chainId: () => '0x1' } })
+    await assert.rejects(connect().check(), RpcError)
+    second.lie({ status: { status: 503 } })
+    first.lie({ results: { eth_chainId: () => '0x1' } })
+    await assert.rejects(connect().check(), RpcError)
+  })
 })

@@ -183,6 +183,24 @@ describe('JSON-RPC', () => {
     assert.equal(verified.length, 2, 'each was asked once')
   })
 
+  it('throws what ails the right provider when the other one is refused, whichever was asked last', async () => {
+    const isSecond = (host: string) => host === new URL(second.httpUrl).host
+    for (const urls of [
+      [first.httpUrl, second.httpUrl],
+      [second.httpUrl, first.httpUrl],
+    ]) {
+      first.lie({ status: { status: 503 } })
+      const rpc = connect({
+        urls,
+        async verify(_, host) {
+          if (isSecond(host)) throw new Error('another chain')
+        },
+      })
+      await assert.rejects(rpc.call(pingCall), RpcError)
+      await assert.rejects(rpc.call(pingCall), RpcError)
+    }
+  })
+
   it('counts each call of a batch, and each failure', async () => {
     const rpc = connect()
     await rpc.batch([pingCall, blockNumber])
