@@ -99,6 +99,9 @@ export const postWebhookReplay = endpoint({
   path: '/v1/stores/:storeId/webhook/replay',
   auth: 'store',
   summary: 'Deliver the events of a time range again, under the same event ids',
+  description:
+    'Those of the key’s mode from `from` until before `to`, in their order, also those from a time when the store had no ' +
+    'URL. At most 5,000 at a time: replay a longer time in several ranges.',
   schemas: { body: ReplayBody },
   response: ReplayAnswer,
   handle: (deps, { caller, body }) => replayEvents(deps, caller, body),
