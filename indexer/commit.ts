@@ -1,4 +1,4 @@
-import { allOf, inParts } from '#shared/db/parts.ts'
+import { inParts, sendAll } from '#shared/db/parts.ts'
 import { type Db, type Tx, withTransaction } from '#shared/db.ts'
 import { newId } from '#shared/ids.ts'
 import type { Log } from '#shared/log.ts'
@@ -108,9 +108,10 @@ export async function findMatchable(
   }
   const matchable: Hit[] = []
   const hits = await findHits(deps, observations)
-  for (let start = 0; start < hits.length; start += MATCH_MAX) {
-    const part = hits.slice(start, start + MATCH_MAX)
-    const found = await read(part)
+  // Two at once: they are read by connections of their own, and nothing else is done before the first range is stored.
+  for (let start = 0; start < hits.length; start += 2 * MATCH_MAX) {
+    const part = hits.slice(start, start + 2 * MATCH_MAX)
+    const found = (await inParts(part, MATCH_MAX, read)).flat()
     part.forEach((hit, index) => {
       matchable.push({ ...hit, candidates: found[index] ?? [] })
     })
@@ -173,7 +174,7 @@ export async function storeHits(
     const credits = await readAllCredits(tx, locked, stored, ids)
     return noticeRead(tx, locked, credits, position, deps.settings)
   }
-  return (await allOf(toParts(fresh).map(store))).flat()
+  return (await sendAll(toParts(fresh), store)).flat()
 }
 
 /** What is attributed to the payments of transfers that were just stored: most of them had received nothing before. */

@@ -58,19 +58,26 @@ export async function readCandidates(
   const found: Candidate[][] = hits.map(() => [])
   if (hits.length === 0) return found
   const mode = deployment.slice(deployment.indexOf(':') + 1)
+  const seen = <T>(pick: (one: Observation) => T) => hits.map((hit) => pick(hit.observation))
   const byReference = sql`
       union all
       select seen.index, 'reference', p.payment_id, null
       from seen
-      join payments p on p.reference_key = any (seen.refs) and p.deployment = ${deployment}
+      join payments p on p.reference_key = any (string_to_array(seen.refs, ',')) and p.deployment = ${deployment}
         -- A key names a payment; it cannot make money that went elsewhere, or another token, its own.
         and p.address = seen.address and p.token = seen.token`
   const rows = await sql<(FoundRow & { index: number })[]>`
     with seen as (
-      select * from jsonb_to_recordset(${sql.json(hits.map(toSeen))}) as t (
-        index integer, address text, token text, decimals integer, amount numeric,
-        block_number bigint, block_time timestamptz, refs text[]
-      )
+      select * from unnest(
+        ${hits.map((_, index) => index)}::integer[],
+        ${seen((one) => one.to)}::text[],
+        ${hits.map(({ token }) => token)}::text[],
+        ${hits.map(({ decimals }) => decimals)}::integer[],
+        ${seen((one) => one.amountBaseUnits.toString())}::numeric[],
+        ${seen((one) => one.blockNumber)}::bigint[],
+        ${seen((one) => new Date(one.blockTimeMs).toISOString())}::timestamptz[],
+        ${seen((one) => one.references?.join() ?? null)}::text[]
+      ) as t (index, address, token, decimals, amount, block_number, block_time, refs)
     ),
     sure as (
       select seen.index, 'exact' as kind, s.payment_id, s.previous_payment_id
@@ -86,7 +93,7 @@ export async function readCandidates(
     ),
     -- Who else may be meant matters only where nobody is for sure.
     unsure as (
-      select * from seen where not exists (select from sure where sure.index = seen.index)
+      select * from seen where index not in (select index from sure)
     ),
     found as (
       select * from sure
@@ -158,20 +165,6 @@ function toCredit([
   isHeld,
 ]: StoredCredit): Credit {
   return { transferId, txHash, blockNumber, logIndex, amountBaseUnits: BigInt(amount), isHeld }
-}
-
-function toSeen(hit: Hit, index: number) {
-  const { observation } = hit
-  return {
-    index,
-    address: observation.to,
-    token: hit.token,
-    decimals: hit.decimals,
-    amount: observation.amountBaseUnits.toString(),
-    block_number: observation.blockNumber,
-    block_time: new Date(observation.blockTimeMs).toISOString(),
-    refs: observation.references ?? null,
-  }
 }
 
 /** A transfer about to be stored; its payment is locked, if it has one. */

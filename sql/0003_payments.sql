@@ -146,19 +146,23 @@ create index transfers_pending on transfers (deployment, block_number)
 create index transfers_block on transfers (deployment, block_number);
 
 -- A row lists a transfer in a store's inbox: in the store of the payment it is attributed to, or, belonging to
--- nobody, in each store that has the address.
+-- nobody, in each store that has the address. Transfer and store are no foreign keys: rows are only ever written by the
+-- statement that stores the transfer, or has just found it, for stores read in the same transaction, and neither is ever
+-- deleted; checking it again for each row took as long as writing it.
 create table inbox (
-  store_id text collate "C" not null references stores,
-  transfer_id text collate "C" not null references transfers,
+  store_id text collate "C" not null,
+  transfer_id text collate "C" not null,
   state text not null check (state in ('MATCHED', 'UNMATCHED', 'RESOLVED')),
   note text,
   resolved_at timestamptz,
-  primary key (store_id, transfer_id)
+  -- The transfer first: its place in the inboxes is looked up whenever one comes back, or belongs to nobody.
+  primary key (transfer_id, store_id)
 );
 
--- A row is one change of a payment's status: what the trace tells.
+-- A row is one change of a payment's status: what the trace tells. Written by the statement that changes it, under the
+-- payment's lock, so that a foreign key would only ask the same once more.
 create table payment_moves (
-  payment_id text collate "C" not null references payments,
+  payment_id text collate "C" not null,
   move_key text collate "C" not null,
   from_status text not null,
   to_status text not null,

@@ -24,8 +24,5 @@ create index slots_open on slots (deployment, address) where is_open;
 -- Whom money may still be meant for is asked from one address to the next: those whose payments ended, too.
 create index slots_ended on slots (deployment, address) where not is_open;
 
--- A transfer's place in the inboxes is looked up from the transfer whenever one comes back, or belongs to nobody.
-create index inbox_transfer on inbox (transfer_id);
-
 -- Whose an xpub's address is: asked of every transfer to one.
 create index wallets_xpub on wallets (xpub) where xpub is not null;

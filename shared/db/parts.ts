@@ -1,3 +1,5 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+
 /**
  * Sends many items to the database in parts of at most `countMax`, each far below the server's deadline for a statement: the
  * statements of one transaction run one after the other. While the server works on one part the next is made, and what it
@@ -13,14 +15,30 @@ export function inParts<T, R>(
   for (let start = 0; start < items.length; start += countMax) {
     parts.push(items.slice(start, start + countMax))
   }
-  return allOf(parts.map(send))
+  return sendAll(parts, send)
 }
 
-/** Like `Promise.all`, but rejects only when every one of them has settled. */
-export async function allOf<R>(works: readonly PromiseLike<R>[]): Promise<R[]> {
-  const settled = await Promise.allSettled(works)
-  return settled.map((one) => {
+/** {@link inParts} for parts that were made already. */
+export async function sendAll<T, R>(
+  parts: readonly T[],
+  send: (part: T) => PromiseLike<R>,
+): Promise<R[]> {
+  const works: Promise<PromiseSettledResult<R>>[] = []
+  for (const part of parts) {
+    // What is made goes out before the next is made.
+    if (works.length > 0) await nextTurn()
+    works.push(settle(send(part)))
+  }
+  return (await Promise.all(works)).map((one) => {
     if (one.status === 'rejected') throw one.reason
     return one.value
   })
+}
+
+async function settle<R>(work: PromiseLike<R>): Promise<PromiseSettledResult<R>> {
+  try {
+    return { status: 'fulfilled', value: await work }
+  } catch (reason) {
+    return { status: 'rejected', reason }
+  }
 }

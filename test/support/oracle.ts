@@ -79,6 +79,7 @@ export async function assertOneStory(evidence: Evidence): Promise<void> {
     ...judgePayments(payments, transfers),
     ...judgeEvents(payments, events),
     ...(await judgeInbox(db, transfers)),
+    ...(await judgeParents(db)),
     ...(await judgeSlots(db, payments)),
     ...(await judgeSequences(db)),
     ...(await judgeChains(evidence, transfers)),
@@ -187,6 +188,20 @@ async function judgeInbox(db: Db, transfers: Transfer[]): Promise<string[]> {
       ? [`${transfer.transferId} lies in the inboxes of ${stores}`]
       : []
   })
+}
+
+/** Rows that hang on others without a foreign key hang on something. */
+async function judgeParents(db: Db): Promise<string[]> {
+  const rows = await db<{ fault: string }[]>`
+    select 'inbox of an unknown transfer: ' || i.transfer_id as fault
+    from inbox i where not exists (select from transfers t where t.transfer_id = i.transfer_id)
+    union all
+    select 'inbox of an unknown store: ' || i.store_id
+    from inbox i where not exists (select from stores s where s.store_id = i.store_id)
+    union all
+    select 'move of an unknown payment: ' || m.payment_id
+    from payment_moves m where not exists (select from payments p where p.payment_id = m.payment_id)`
+  return rows.map(({ fault }) => fault)
 }
 
 type Owner = { address: string; storeId: string; mode: string; createdAt: Date }
