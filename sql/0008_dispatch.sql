@@ -45,7 +45,7 @@ declare
   held_rows tid[];
   time timestamptz := service_now();
 begin
-  perform set_config('enable_seqscan', 'off', true);
+  perform set_config('enable_seqscan', 'off', true), set_config('plan_cache_mode', 'force_generic_plan', true);
   -- Counters that another relay holds are left to it. A statement of its own: only what the next one reads, now that the
   -- counters are held, is nobody else's.
   with waiting as materialized (
