@@ -127,9 +127,9 @@ export async function recordAttempts(tx: Tx, records: readonly AttemptRecord[]):
         next_attempt_at = case when ${isOurs} then r.next_attempt_at else d.next_attempt_at end,
         queued_until = case when ${isOurs} then '-infinity' else d.queued_until end,
         delivered_at = case when ${isOurs} and r.is_success then service_now() else d.delivered_at end,
-        ended_at = case
-          when ${isOurs} and r.next_attempt_at is null then service_now()
-          else d.ended_at
+        dead_at = case
+          when ${isOurs} and not r.is_success and r.next_attempt_at is null then service_now()
+          else d.dead_at
         end
       from results r
       where d.delivery_id = r.delivery_id
@@ -148,31 +148,41 @@ export async function releaseWaiting(
   countMax: number,
 ): Promise<Released[]> {
   return tx`
-    with waiting as materialized (
+    with found as materialized (
       select f.*
       from unnest(
         ${stores.map((store) => store.storeId)}::text[],
         ${stores.map((store) => store.from)}::text[]
       ) s (store_id, from_text)
       cross join lateral (
-        select d.ctid as delivery_row, d.next_attempt_at
-        from deliveries d
-        where d.store_id = s.store_id and d.status = 'PENDING' and d.attempt_count > 0
+        select d.store_id, d.delivery_id, d.next_attempt_at
+        from scheduled_deliveries d
+        where d.store_id = s.store_id and d.has_failed
           and d.next_attempt_at > service_now() and d.next_attempt_at >= s.from_text::timestamptz
           and d.queued_until <= service_now()
         order by d.next_attempt_at
         limit ${countMax}
-        for update skip locked
       ) f
+    ), waiting as materialized (
+      select d.delivery_row
+      from found f
+      cross join lateral (
+        select d.ctid as delivery_row
+        from deliveries d
+        where d.delivery_id = f.delivery_id and d.status = 'PENDING'
+          and d.next_attempt_at > service_now() and d.queued_until <= service_now()
+        for update skip locked
+        offset 0
+      ) d
     ), released as (
       update deliveries d
       set next_attempt_at = service_now()
       from waiting w
       where d.ctid = w.delivery_row
-      returning d.store_id, w.next_attempt_at
     )
+    -- One that was locked counts as well: somebody attends to it at this moment.
     select store_id, count(*)::integer as count, max(next_attempt_at)::text as until
-    from released
+    from found
     group by store_id`
 }
 

@@ -5,7 +5,7 @@ import type { DispatcherDeps, Timing } from './dispatcher.ts'
 import { expirePayments, releaseSlots } from './expire.ts'
 import { sendMails } from './mail.ts'
 import type { Numbers } from './numbers.ts'
-import { endParked } from './queries.ts'
+import { endParked, preferIndexes } from './queries.ts'
 import { REMIND_PAUSE_MS, remindSubscriptions } from './remind.ts'
 import { trimRequests } from './trim.ts'
 
@@ -48,6 +48,7 @@ export function createChores(
     },
     async parked() {
       await withTransaction(deps.db, async (tx) => {
+        await preferIndexes(tx)
         await requestDeadMail(tx, await endParked(tx, TIDY_BATCH_MAX))
       })
       await pause(timing.parkedMs, signal)

@@ -6,7 +6,7 @@ export type Job = Promotion & { readonly bundle: Bundle }
 /** The deliveries of bundles, one by one. */
 export function unpack(bundles: readonly Bundle[]): Job[] {
   return bundles.flatMap((bundle) =>
-    bundle.promotions.map(({ deliveryId, token }) => ({ deliveryId, token, bundle })),
+    bundle.deliveryIds.map((deliveryId) => ({ deliveryId, token: bundle.token, bundle })),
   )
 }
 
@@ -31,7 +31,7 @@ export function createTally(): Tally {
   return {
     ended: (jobs) =>
       [...sum(jobs)].flatMap(([bundle, count]) =>
-        count === bundle.promotions.length ? bundle : [],
+        count === bundle.deliveryIds.length ? bundle : [],
       ),
     count(jobs) {
       for (const [bundle, count] of sum(jobs)) written.set(bundle, count)

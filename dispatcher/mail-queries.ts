@@ -60,7 +60,6 @@ export type BuyerFacts = Omit<SubscriptionRow, 'originHost'> & {
   sellerName: string
   branding: Branding
   reminderDays: number[]
-  isAccountActive: boolean
   productName: string
 }
 
@@ -68,7 +67,6 @@ export async function readBuyerFacts(db: Db, id: string): Promise<BuyerFacts | u
   const rows = await db<BuyerFacts[]>`
     select s.*, s.clock_offset <> '0' as is_own_clock,
       coalesce(t.branding ->> 'displayName', a.seller_name, t.name) as seller_name, t.branding, t.reminder_days,
-      a.status = 'ACTIVE' as is_account_active,
       p.name as product_name
     from subscriptions s
     join stores t on t.store_id = s.store_id
@@ -107,8 +105,8 @@ export async function readDead(
     with dead as (
       select event_id
       from deliveries
-      where store_id = ${storeId} and mode = ${mode} and status = 'DEAD'
-        and ended_at >= ${from}::timestamptz and ended_at < ${until}::timestamptz
+      where store_id = ${storeId} and mode = ${mode} and dead_at >= ${from}::timestamptz
+        and dead_at < ${until}::timestamptz
       order by delivery_id desc
       limit ${COUNTED_MAX + 1}
     )

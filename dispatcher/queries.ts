@@ -1,7 +1,7 @@
 import type { SqlLike, Tx } from '#shared/db.ts'
 import { SIGNING_SECRET_COUNT_MAX } from '#shared/webhook-secret.ts'
 import type { DueDelivery } from './attempt-queries.ts'
-import type { Promotion } from './queue.ts'
+import { BUNDLE_MAX, type Promotion } from './queue.ts'
 
 /**
  * For the rest of the transaction plans go by index. The statements below touch some hundred rows of
@@ -29,9 +29,9 @@ export type Rooms = {
 export type RelayedEvent = Pick<DueDelivery, 'storeId' | 'eventId'> & {
   deliveryId: string | null
 } & (
-    | { isQueued: false }
+    | { bundle: null }
     // All that an attempt needs.
-    | (DueDelivery & { isQueued: true; token: string })
+    | (DueDelivery & { bundle: number; token: string })
   )
 
 /**
@@ -46,12 +46,13 @@ export async function numberEvents(
   times: { windowMs: number; queuedForMs: number },
 ): Promise<RelayedEvent[]> {
   return tx`
-    select store_id, delivery_id, is_queued, token, event_id, event_type, 0 as attempt_count, deadline_at, body, url,
+    select store_id, delivery_id, bundle, token, event_id, event_type, 0 as attempt_count, deadline_at, body, url,
       secret_ids, now
     from relay_events(
       ${[...deliveryIds]}::text[],
       make_interval(secs => ${times.windowMs / 1000}),
       make_interval(secs => ${times.queuedForMs / 1000}),
+      ${BUNDLE_MAX}::integer,
       ${roomCount}::integer,
       ${tx.json(others)},
       ${SIGNING_SECRET_COUNT_MAX}::integer
@@ -78,8 +79,8 @@ export type Windows = {
 
 /**
  * Marks due deliveries as queued and answers what their jobs say. Looks at the first few due rows of
- * each store, queued or not: so a store with a million waiting rows costs no more and gets no more of
- * the queue than one with ten, and at most that many are in hand at once, whoever promotes.
+ * each store's schedule, queued or not: so a store with a million waiting rows costs no more and gets no
+ * more of the queue than one with ten, and at most that many of them are in hand at once, whoever promotes.
  */
 export async function promoteDue(
   tx: Tx,
@@ -90,11 +91,11 @@ export async function promoteDue(
     storeIds === 'all'
       ? tx`
         recursive waiting (store_id) as (
-          (select store_id from deliveries where status = 'PENDING' order by store_id limit 1)
+          (select store_id from scheduled_deliveries order by store_id limit 1)
           union all
           select (
-            select d.store_id from deliveries d
-            where d.status = 'PENDING' and d.store_id > w.store_id
+            select d.store_id from scheduled_deliveries d
+            where d.store_id > w.store_id
             order by d.store_id
             limit 1
           )
@@ -109,8 +110,8 @@ export async function promoteDue(
       join stores s on s.store_id = w.store_id and s.webhook_url is not null
       cross join lateral (
         select d.delivery_id, d.queued_until
-        from deliveries d
-        where d.store_id = w.store_id and d.status = 'PENDING' and d.next_attempt_at <= service_now()
+        from scheduled_deliveries d
+        where d.store_id = w.store_id and d.next_attempt_at <= service_now()
         order by d.next_attempt_at
         limit case
           when w.store_id = any (${[...windows.slowStoreIds]}::text[]) then ${windows.slowRowCountMax}::integer
@@ -127,6 +128,7 @@ export async function promoteDue(
         select d.ctid as delivery_row
         from deliveries d
         where d.delivery_id = due.delivery_id and d.status = 'PENDING' and d.queued_until <= service_now()
+          and d.next_attempt_at <= service_now()
         for update skip locked
         offset 0
       ) d
@@ -138,39 +140,79 @@ export async function promoteDue(
     returning d.delivery_id, d.store_id, d.queued_until::text as token`
 }
 
+/**
+ * Puts on the schedule what is left of bundles that were queued as they were made and whose time is over: their jobs
+ * got lost.
+ *
+ * @param countMax bundles at most
+ */
+export async function reclaimBundles(tx: Tx, countMax: number): Promise<void> {
+  await tx`
+    with lost as materialized (
+      select bundle_id, delivery_ids, queued_until
+      from fresh_bundles
+      where queued_until <= service_now()
+      order by queued_until
+      limit ${countMax}
+    ), scheduled as (
+      update deliveries d
+      set queued_until = '-infinity'
+      from (select unnest(delivery_ids) as delivery_id, queued_until from lost order by 1) l
+      where d.delivery_id = l.delivery_id and d.status = 'PENDING' and d.queued_until = l.queued_until
+    )
+    delete from fresh_bundles b
+    using lost l
+    where b.bundle_id = l.bundle_id`
+}
+
+/** Forgets bundles that were queued as they were made, since the schedule or an end has all of theirs. */
+export async function forgetBundles(tx: Tx, bundleIds: readonly string[]): Promise<void> {
+  if (bundleIds.length === 0) return
+  await tx`delete from fresh_bundles where bundle_id = any (${[...bundleIds]})`
+}
+
 /** Ends parked deliveries, those of stores without an endpoint, whose window is over; answers their ids. */
 export async function endParked(tx: Tx, countMax: number): Promise<string[]> {
   const ended = await tx<{ deliveryId: string }[]>`
     with recursive waiting (store_id) as (
-      (select store_id from deliveries where status = 'PENDING' order by store_id limit 1)
+      (select store_id from scheduled_deliveries order by store_id limit 1)
       union all
       select (
-        select d.store_id from deliveries d
-        where d.status = 'PENDING' and d.store_id > w.store_id
+        select d.store_id from scheduled_deliveries d
+        where d.store_id > w.store_id
         order by d.store_id
         limit 1
       )
       from waiting w
       where w.store_id is not null
-    ), parked as materialized (
+    ), over as materialized (
       select p.delivery_id
       from waiting w
       join stores s on s.store_id = w.store_id and s.webhook_url is null
       cross join lateral (
         select d.delivery_id
-        from deliveries d
-        where d.store_id = w.store_id and d.status = 'PENDING' and d.next_attempt_at <= service_now()
-          and d.deadline_at <= service_now()
+        from scheduled_deliveries d
+        where d.store_id = w.store_id and d.next_attempt_at <= service_now() and d.deadline_at <= service_now()
         order by d.next_attempt_at
         limit ${countMax}
-        for update skip locked
       ) p
       limit ${countMax}
+    ), parked as materialized (
+      select d.delivery_row
+      from over o
+      cross join lateral (
+        select d.ctid as delivery_row
+        from deliveries d
+        where d.delivery_id = o.delivery_id and d.status = 'PENDING' and d.next_attempt_at <= service_now()
+          and d.deadline_at <= service_now()
+        for update skip locked
+        offset 0
+      ) d
     )
     update deliveries d
-    set status = 'DEAD', next_attempt_at = null, ended_at = service_now()
+    set status = 'DEAD', next_attempt_at = null, dead_at = service_now()
     from parked p
-    where d.delivery_id = p.delivery_id
+    where d.ctid = p.delivery_row
     returning d.delivery_id`
   return ended.map((row) => row.deliveryId)
 }

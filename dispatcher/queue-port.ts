@@ -36,8 +36,8 @@ export function createQueuePort(deps: {
     if (previous !== null) deps.log.warn('the queue was lost and opened anew')
   }
   return {
-    send: (tx, promotions) => use((queue) => queue.send(tx, promotions)),
-    fetch: (count, tx) => use((queue) => queue.fetch(count, tx)),
+    send: (tx, jobs) => use((queue) => queue.send(tx, jobs)),
+    fetch: (count) => use((queue) => queue.fetch(count)),
     settle: (tx, bundles) => use((queue) => queue.settle(tx, bundles)),
     reopen() {
       opening ??= openAgain().finally(() => {

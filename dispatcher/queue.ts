@@ -37,23 +37,28 @@ export type Promotion = {
   readonly token: string
 }
 
-/** A job in the hands of this process: deliveries promoted together. */
-export type Bundle = {
+/** Deliveries promoted together: what a job says. */
+export type Promotions = {
+  /** The one token of them all. */
+  readonly token: string
+  readonly deliveryIds: readonly string[]
+  /** `fresh_bundles.bundle_id` of deliveries that were queued as they were made; absent for those that came off the schedule. */
+  readonly freshId?: string
+}
+
+/** A job in the hands of this process. */
+export type Bundle = Promotions & {
   readonly id: string
   /** With the id, names this handing-out: settling a later one by mistake is impossible. */
   readonly retryCount: number
-  readonly promotions: readonly Promotion[]
 }
 
 /** The queue of due deliveries. Only transport: losing all of it delays deliveries, nothing more. */
 export type Queue = {
   /** Adds jobs in the caller's transaction. @throws QueueLostError */
-  send(tx: Tx, promotions: readonly Promotion[]): Promise<void>
-  /**
-   * Takes up to `count` jobs, oldest first; each is this process's until it is settled or expires. In the caller's transaction,
-   * when one is given: then also those that were added in it, and all of them only when it commits.
-   */
-  fetch(count: number, tx?: Tx): Promise<Bundle[]>
+  send(tx: Tx, jobs: readonly Promotions[]): Promise<void>
+  /** Takes up to `count` jobs, oldest first; each is this process's until it is settled or expires. */
+  fetch(count: number): Promise<Bundle[]>
   /** Removes jobs in the caller's transaction. */
   settle(tx: Tx, bundles: readonly Bundle[]): Promise<void>
   /** Ends its connections. */
@@ -102,20 +107,15 @@ export async function openQueue(options: {
     throw error
   }
   return {
-    async send(tx, promotions) {
-      if (promotions.length === 0) return
-      const jobs = bundle(promotions)
-      const ids = await boss.insert(QUEUE_NAME, jobs, { db: within(tx), returnId: true })
+    async send(tx, jobs) {
+      if (jobs.length === 0) return
+      const rows = jobs.map((data) => ({ data }))
+      const ids = await boss.insert(QUEUE_NAME, rows, { db: within(tx), returnId: true })
       if (ids?.length !== jobs.length) throw new QueueLostError('the queue took no jobs')
     },
-    async fetch(count, tx) {
-      const options = { batchSize: count, ...(tx === undefined ? {} : { db: within(tx) }) }
-      const jobs = await boss.fetch<JobData>(QUEUE_NAME, options)
-      return jobs.map(({ id, data, retryCount }) => ({
-        id,
-        retryCount,
-        promotions: data.promotions.map(([deliveryId, token]) => ({ deliveryId, token })),
-      }))
+    async fetch(count) {
+      const jobs = await boss.fetch<Promotions>(QUEUE_NAME, { batchSize: count })
+      return jobs.map(({ id, data, retryCount }) => ({ ...data, id, retryCount }))
     },
     async settle(tx, bundles) {
       if (bundles.length === 0) return
@@ -126,14 +126,20 @@ export async function openQueue(options: {
   }
 }
 
-/** What a job says: delivery ids with their tokens. */
-type JobData = { promotions: [deliveryId: string, token: string][] }
-
-function bundle(promotions: readonly Promotion[]): { data: JobData }[] {
-  const pairs = promotions.map(({ deliveryId, token }): [string, string] => [deliveryId, token])
-  return Array.from({ length: Math.ceil(pairs.length / BUNDLE_MAX) }, (_, index) => ({
-    data: { promotions: pairs.slice(index * BUNDLE_MAX, (index + 1) * BUNDLE_MAX) },
-  }))
+/** Bundles promotions that came off the schedule. */
+export function bundle(promotions: readonly Promotion[]): Promotions[] {
+  const idsOf = new Map<string, string[]>()
+  for (const { deliveryId, token } of promotions) {
+    const ids = idsOf.get(token)
+    if (ids === undefined) idsOf.set(token, [deliveryId])
+    else ids.push(deliveryId)
+  }
+  return [...idsOf].flatMap(([token, ids]) =>
+    Array.from({ length: Math.ceil(ids.length / BUNDLE_MAX) }, (_, index) => ({
+      token,
+      deliveryIds: ids.slice(index * BUNDLE_MAX, (index + 1) * BUNDLE_MAX),
+    })),
+  )
 }
 
 async function declareQueue(boss: PgBoss, expireInSeconds: number): Promise<void> {
@@ -148,8 +154,6 @@ async function declareQueue(boss: PgBoss, expireInSeconds: number): Promise<void
   }
   await boss.createQueue(QUEUE_NAME, settings)
   await boss.updateQueue(QUEUE_NAME, settings)
-  // pg-boss reads a queue's settings before its first statement: so now, and not between two that are to follow each other.
-  await boss.insert(QUEUE_NAME, [])
 }
 
 /** Lets pg-boss run its statement inside our transaction. */

@@ -4,7 +4,7 @@ import { requestDeadMail } from '#shared/mail-requests.ts'
 import { type AttemptRecord, giveBack, recordAttempts, releaseWaiting } from './attempt-queries.ts'
 import { pause } from './bell.ts'
 import { createTally, type Job, type Tally } from './job.ts'
-import { preferIndexes } from './queries.ts'
+import { forgetBundles, preferIndexes } from './queries.ts'
 import { type Queue, QueueLostError } from './queue.ts'
 import { RELEASE_COUNT_MAX, type ReleaseGate } from './release.ts'
 
@@ -142,7 +142,7 @@ async function write(deps: WriteDeps, batch: readonly Settlement[]): Promise<voi
   const jobs = batch.map((one) => one.job)
   const attempted = batch.filter((one) => one.kind === 'attempted')
   const records = attempted.map((one) => one.record)
-  const givenBack = batch.filter((one) => one.kind === 'given-back')
+  const givenBack = batch.flatMap(toGiveBack)
   const storeIds = attempted.map((one) => one.storeId)
   const succeeded = new Set(
     attempted.filter((one) => one.record.isSuccess).map((one) => one.storeId),
@@ -161,7 +161,12 @@ async function write(deps: WriteDeps, batch: readonly Settlement[]): Promise<voi
       const jobs = givenBack.filter((one) => one.deferMs === deferMs).map((one) => one.job)
       await giveBack(tx, jobs, deferMs)
     }
-    await deps.queue.settle(tx, deps.tally.ended(jobs))
+    const bundles = deps.tally.ended(jobs)
+    await deps.queue.settle(tx, bundles)
+    await forgetBundles(
+      tx,
+      bundles.flatMap((bundle) => bundle.freshId ?? []),
+    )
     return releasing.length === 0 ? [] : releaseWaiting(tx, releasing, releaseCountMax)
   })
   deps.tally.count(jobs)
@@ -170,4 +175,11 @@ async function write(deps: WriteDeps, batch: readonly Settlement[]): Promise<voi
     storeIds,
     released.map((one) => one.storeId),
   )
+}
+
+/** What is to be given back: also the unattempted one of a fresh bundle, which nobody would find once that is forgotten. */
+function toGiveBack(settlement: Settlement): { job: Job; deferMs: number }[] {
+  const { kind, job } = settlement
+  if (kind === 'given-back') return [settlement]
+  return kind === 'voided' && job.bundle.freshId !== undefined ? [{ job, deferMs: 0 }] : []
 }

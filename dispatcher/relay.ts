@@ -1,4 +1,4 @@
-import { type Db, type Tx, withTransaction } from '#shared/db.ts'
+import { type Db, withTransaction } from '#shared/db.ts'
 import { newId } from '#shared/ids.ts'
 import type { DueDelivery } from './attempt-queries.ts'
 import {
@@ -7,9 +7,10 @@ import {
   promoteDue,
   type RelayedEvent,
   type Rooms,
+  reclaimBundles,
   type Windows,
 } from './queries.ts'
-import { BUNDLE_MAX, type Bundle, type Promotion, type Queue } from './queue.ts'
+import { BUNDLE_MAX, bundle, type Promotions, type Queue } from './queue.ts'
 import { RETRY_WINDOW_MS } from './retry.ts'
 
 /** Events numbered in one transaction, a count. */
@@ -25,6 +26,8 @@ export const WIDE_STORE_WINDOW_MAX = 64
 export const SLOW_STORE_WINDOW_MAX = 2
 /** Deliveries promoted in one transaction, a count. */
 export const PROMOTE_BATCH_MAX = 1_000
+/** Lost bundles whose deliveries are put on the schedule in one transaction, a count. */
+const RECLAIM_BATCH_MAX = 32
 
 /** What the relay works with. */
 export type RelayDeps = {
@@ -34,8 +37,6 @@ export type RelayDeps = {
   readonly queuedForMs: number
   /** How many deliveries of each store may go into the queue without a look at what it has waiting. */
   readonly rooms: () => Rooms
-  /** How many jobs this process has room for now, a count. */
-  readonly jobRoom: () => number
   /** Stores whose endpoint does not answer in time, as far as this process knows. */
   readonly slowStoreIds: () => readonly string[]
   /** Stores that had a whole window due when it was last looked, and whose endpoint answers. */
@@ -49,10 +50,6 @@ export type Relayed = {
   readonly eventCount: number
   /** Deliveries queued, by store. */
   readonly promotedCounts: ReadonlyMap<string, number>
-  /** Jobs taken from the queue as they were added: this process's. */
-  readonly bundles: readonly Bundle[]
-  /** Whether nothing was left in the queue for this process to take. */
-  readonly isDrained: boolean
   /** What was read of those that were queued as they were made. */
   readonly fresh: {
     readonly deliveries: readonly (DueDelivery & { token: string })[]
@@ -73,36 +70,34 @@ export async function relayEvents(deps: RelayDeps, eventCountMax: number): Promi
   return withTransaction(deps.db, async (tx) => {
     const readAtMs = deps.monotonicMs()
     const events = await numberEvents(tx, deliveryIds, deps.rooms(), times)
-    const queued = events.filter((event) => event.isQueued)
+    const queued = events.filter((event) => event.bundle !== null)
     const held = heldStoreIds(deps, events)
     const promoted = held.length === 0 ? [] : await promoteDue(tx, held, windowsOf(deps))
-    const promotions = [...queued, ...promoted]
-    const taken = await sendAndTake(deps, tx, promotions)
-    const promotedCounts = countByStore(promotions)
-    const fresh = { deliveries: queued, readAtMs }
-    return { eventCount: events.length, promotedCounts, fresh, ...taken }
+    await deps.queue.send(tx, [...freshBundles(queued, deliveryIds), ...bundle(promoted)])
+    const promotedCounts = countByStore([...queued, ...promoted])
+    return { eventCount: events.length, promotedCounts, fresh: { deliveries: queued, readAtMs } }
   })
 }
 
-/**
- * Adds jobs, and takes them at once when they are few: an event alone is posted one round trip sooner than if its job were
- * fetched after the commit.
- */
-async function sendAndTake(
-  { queue, jobRoom }: RelayDeps,
-  tx: Tx,
-  promotions: readonly Promotion[],
-): Promise<Pick<Relayed, 'bundles' | 'isDrained'>> {
-  const count = promotions.length > BUNDLE_MAX ? 0 : jobRoom()
-  const sent = queue.send(tx, promotions)
-  if (promotions.length === 0 || count === 0) {
-    await sent
-    return { bundles: [], isDrained: promotions.length === 0 }
+/** The bundles of deliveries that were queued as they were made, as their numbering put them together. */
+function freshBundles(
+  queued: readonly {
+    readonly deliveryId: string
+    readonly bundle: number
+    readonly token: string
+  }[],
+  deliveryIds: readonly string[],
+): Promotions[] {
+  const bundles = new Map<number, { token: string; deliveryIds: string[]; freshId: string }>()
+  for (const { deliveryId, bundle: place, token } of queued) {
+    const known = bundles.get(place)
+    if (known !== undefined) known.deliveryIds.push(deliveryId)
+    else {
+      const freshId = deliveryIds[place * BUNDLE_MAX] ?? deliveryId
+      bundles.set(place, { token, deliveryIds: [deliveryId], freshId })
+    }
   }
-  // On the wire behind the other statement, whose answer nothing here depends on. Should it get there first, it misses the jobs.
-  const [bundles] = await Promise.all([queue.fetch(count, tx), sent])
-  const takenCount = bundles.reduce((sum, bundle) => sum + bundle.promotions.length, 0)
-  return { bundles, isDrained: bundles.length < count && takenCount >= promotions.length }
+  return [...bundles.values()]
 }
 
 /**
@@ -111,8 +106,8 @@ async function sendAndTake(
  */
 function heldStoreIds(deps: RelayDeps, events: readonly RelayedEvent[]): string[] {
   const held = new Set<string>()
-  for (const { storeId, deliveryId, isQueued } of events) {
-    if (deliveryId !== null && !isQueued) held.add(storeId)
+  for (const { storeId, deliveryId, bundle } of events) {
+    if (deliveryId !== null && bundle === null) held.add(storeId)
   }
   if (held.size > 0) {
     for (const storeId of [...deps.wideStoreIds(), ...deps.slowStoreIds()]) held.delete(storeId)
@@ -130,8 +125,9 @@ export async function promoteDeliveries(
 ): Promise<ReadonlyMap<string, number>> {
   return withTransaction(deps.db, async (tx) => {
     await preferIndexes(tx)
+    if (storeIds === 'all') await reclaimBundles(tx, RECLAIM_BATCH_MAX)
     const promotions = await promoteDue(tx, storeIds, windowsOf(deps))
-    await deps.queue.send(tx, promotions)
+    await deps.queue.send(tx, bundle(promotions))
     return countByStore(promotions)
   })
 }

@@ -77,7 +77,7 @@ create table webhook_secrets (
   created_at timestamptz not null default service_now(),
   expires_at timestamptz
 );
-create index webhook_secrets_store on webhook_secrets (store_id);
+create index webhook_secrets_store on webhook_secrets (store_id, webhook_secret_id);
 
 -- A row is a web host from which a store's live checkouts came, or one that its seller ruled on beforehand.
 create table origins (

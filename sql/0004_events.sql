@@ -39,30 +39,34 @@ create trigger events_await_relay after insert on events
 referencing new table as told
 for each statement execute function await_relay();
 
--- A row is the place of an event among its store's of one mode: 1, 2, 3 without gaps. Apart from the event, because
--- writing it there would write the whole body and every index entry again.
+-- A row is the place of an event among its store's of one mode, 1, 2, 3 without gaps, and the delivery it is owed: none
+-- while its store has no endpoint. Apart from the event, because writing it there would write the whole body and every
+-- index entry again.
 create table event_numbers (
   store_id text collate "C" not null,
   mode text not null,
   sequence bigint not null,
   event_id text collate "C" not null,
+  delivery_id text collate "C",
   primary key (store_id, mode, sequence)
 );
 create unique index event_numbers_event on event_numbers (event_id);
 
--- A row is the last sequence given to an event of a store and mode. Half of each page is left free, so that counting on
--- touches no index.
+-- A row is the last sequence given to an event of a store and mode. Most of each page is left free, so that counting on
+-- touches no index, even when it goes on faster than old versions can be cleared away.
 create table event_sequences (
   store_id text collate "C" not null references stores,
   mode text not null check (mode in ('test', 'live')),
   last_sequence bigint not null default 0,
   primary key (store_id, mode)
-) with (fillfactor = 50);
+) with (fillfactor = 20);
 
--- A row is an event owed to a store's endpoint. next_attempt_at is the schedule; queued_until says that a job of the
--- queue has it in hand. A store without an endpoint parks what is pending: next_attempt_at stays, nothing is queued.
+-- A row is an event owed to a store's endpoint. queued_until says that a job of the queue has it in hand; of one that was
+-- queued as it was made, first_queued_until says the same, and goes on saying it. A store without an endpoint parks what
+-- is pending: next_attempt_at stays, nothing is queued.
 -- Event and store are no foreign keys: rows are only ever selected from these, which are never deleted, and checking it
 -- again for each row took a third of what making a delivery costs.
+-- Half of each page is left free and no index holds what an attempt changes, so that writing down a success touches none.
 create table deliveries (
   delivery_id text collate "C" primary key,
   event_id text collate "C" not null,
@@ -75,16 +79,66 @@ create table deliveries (
   attempt_count integer not null default 0,
   next_attempt_at timestamptz,
   queued_until timestamptz not null default '-infinity',
+  first_queued_until timestamptz,
   deadline_at timestamptz not null,
   created_at timestamptz not null default service_now(),
   delivered_at timestamptz,
-  ended_at timestamptz,
-  check ((status = 'PENDING') = (next_attempt_at is not null))
-);
-create index deliveries_due on deliveries (next_attempt_at) where status = 'PENDING';
-create index deliveries_store on deliveries (store_id, delivery_id);
-create index deliveries_waiting on deliveries (store_id, next_attempt_at) where status = 'PENDING';
-create index deliveries_event on deliveries (event_id);
+  dead_at timestamptz,
+  check ((status = 'PENDING') = (next_attempt_at is not null)),
+  check ((status = 'DEAD') = (dead_at is not null))
+) with (fillfactor = 50);
+
+-- A row is a pending delivery on the schedule, with what a look for due ones asks: all that are pending but those that are
+-- in hand since they were made, most of which end there. What a partial index would hold; as a table of its own it spares
+-- the delivery's other indexes a new entry with each change, and the schedule costs only what is on it.
+create table scheduled_deliveries (
+  delivery_id text collate "C" primary key,
+  store_id text collate "C" not null,
+  next_attempt_at timestamptz not null,
+  queued_until timestamptz not null,
+  deadline_at timestamptz not null,
+  has_failed boolean not null
+) with (fillfactor = 70);
+create index scheduled_deliveries_due on scheduled_deliveries (store_id, next_attempt_at);
+
+-- The only writer of the schedule: it follows deliveries, whoever changes one, under the lock of its row.
+create function schedule_delivery() returns trigger
+language plpgsql as $$
+begin
+  if new.status = 'PENDING' and new.queued_until is distinct from new.first_queued_until then
+    insert into scheduled_deliveries
+      (delivery_id, store_id, next_attempt_at, queued_until, deadline_at, has_failed)
+    values (new.delivery_id, new.store_id, new.next_attempt_at, new.queued_until, new.deadline_at, new.attempt_count > 0)
+    on conflict (delivery_id) do update set
+      next_attempt_at = excluded.next_attempt_at,
+      queued_until = excluded.queued_until,
+      deadline_at = excluded.deadline_at,
+      has_failed = excluded.has_failed;
+  else
+    delete from scheduled_deliveries where delivery_id = new.delivery_id;
+  end if;
+  return null;
+end
+$$;
+create trigger deliveries_schedule_made after insert on deliveries
+for each row
+when (new.status = 'PENDING' and new.queued_until is distinct from new.first_queued_until)
+execute function schedule_delivery();
+create trigger deliveries_schedule_changed after update on deliveries
+for each row
+when ((old.status = 'PENDING' and old.queued_until is distinct from old.first_queued_until)
+  or (new.status = 'PENDING' and new.queued_until is distinct from new.first_queued_until))
+execute function schedule_delivery();
+
+-- A row is a bundle of deliveries that went into the queue as they were made. It goes when the last of them has been
+-- attempted; one that is still there at queued_until was lost with its job, and what is left of it goes on the schedule.
+create table fresh_bundles (
+  bundle_id text collate "C" primary key,
+  delivery_ids text[] collate "C" not null,
+  queued_until timestamptz not null
+) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000,
+  autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 5000);
+create index fresh_bundles_lost on fresh_bundles (queued_until);
 
 -- A row is one POST to an endpoint and what came of it. Written by the statement that finds and updates its delivery, so
 -- that a foreign key would only ask the same once more.

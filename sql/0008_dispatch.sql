@@ -1,13 +1,10 @@
--- Due deliveries are looked for store by store (deliveries_waiting), so that a store with a million of them costs no more
--- than one with ten. An index over all stores' would only invite plans that walk through the million.
-drop index deliveries_due;
-
 -- The relay's step: gives the events that wait longest their sequence, without gaps per store and mode, and makes the
 -- deliveries they are owed, due at once and until delivery_window after the event. Of each store (and mode) the first few are
 -- marked as queued, as many as it has room for; what an attempt needs of these is answered, so that nobody has to read it again.
--- A row of the answer is a numbered event; without an endpoint it has no delivery.
+-- A row of the answer is a numbered event; without an endpoint it has no delivery, and unless it is queued no bundle.
 --
 -- delivery_ids  one for each event at most, ascending, so that deliveries list in the order of the sequence
+-- bundle_size   so many events in a row have their deliveries in one bundle, counted from 0; its id is the first id they were given
 -- rooms         store ids and their room, of stores whose room is not the ordinary one
 --
 -- The caller's transaction adds the jobs and commits. For its rest plans go by index: the relay touches some hundred rows of
@@ -18,6 +15,7 @@ create function relay_events(
   delivery_ids text[],
   delivery_window interval,
   queued_for interval,
+  bundle_size integer,
   room integer,
   rooms jsonb,
   secret_count_max integer
@@ -25,7 +23,7 @@ create function relay_events(
 returns table (
   store_id text,
   delivery_id text,
-  is_queued boolean,
+  bundle integer,
   token text,
   event_id text,
   event_type text,
@@ -44,8 +42,10 @@ declare
   held_sequences bigint[];
   held_rows tid[];
   time timestamptz := service_now();
+  queue_until timestamptz := time + queued_for;
+  queue_token text := queue_until::text;
 begin
-  perform set_config('enable_seqscan', 'off', true), set_config('plan_cache_mode', 'force_generic_plan', true);
+  perform set_config('enable_seqscan', 'off', true);
   -- Counters that another relay holds are left to it. A statement of its own: only what the next one reads, now that the
   -- counters are held, is nobody else's.
   with waiting as materialized (
@@ -53,33 +53,34 @@ begin
     from (
       select store_id, mode from waiting_events order by order_key, event_id limit event_count_max
     ) w
-  ), locked as materialized (
-    select s.store_id, s.mode, s.last_sequence, s.ctid as counter_row
+  ), found as materialized (
+    select w.store_id, w.mode, s.last_sequence, s.counter_row
     from waiting w
-    cross join lateral (
-      select s.store_id, s.mode, s.last_sequence, s.ctid
+    left join lateral (
+      select s.last_sequence, s.ctid as counter_row
       from event_sequences s
       where s.store_id = w.store_id and s.mode = w.mode
       for update skip locked
       offset 0
-    ) s
+    ) s on true
   ), made as (
     insert into event_sequences (store_id, mode)
-    select w.store_id, w.mode
-    from waiting w
-    where not exists (select from event_sequences s where s.store_id = w.store_id and s.mode = w.mode)
+    select f.store_id, f.mode
+    from found f
+    where f.counter_row is null
+      and not exists (select from event_sequences s where s.store_id = f.store_id and s.mode = f.mode)
     on conflict do nothing
     returning event_sequences.store_id, event_sequences.mode, event_sequences.last_sequence, event_sequences.ctid
   )
   select array_agg(h.store_id), array_agg(h.mode), array_agg(h.last_sequence), array_agg(h.counter_row)
   into held_store_ids, held_modes, held_sequences, held_rows
-  from (select * from locked union all select * from made) h;
+  from (select * from found f where f.counter_row is not null union all select * from made) h;
   if held_store_ids is null then
     return;
   end if;
   return query
     with numbered as materialized (
-      select w.waiting_row, w.event_id, w.store_id, w.mode, w.place, h.last_sequence, h.counter_row,
+      select w.waiting_row, w.event_id, w.store_id, w.mode, w.place, h.last_sequence, h.counter_row, i.delivery_id,
         row_number() over (partition by w.store_id, w.mode order by w.place) as store_place
       from (
         select ctid as waiting_row, event_id, store_id, mode, row_number() over (order by order_key, event_id) as place
@@ -89,13 +90,11 @@ begin
       ) w
       join unnest(held_store_ids, held_modes, held_sequences, held_rows)
         h (store_id, mode, last_sequence, counter_row) on h.store_id = w.store_id and h.mode = w.mode
+      join unnest(delivery_ids) with ordinality i (delivery_id, place) on i.place = w.place
     ), taken as (
       delete from waiting_events w
       using numbered n
       where w.ctid = n.waiting_row
-    ), placed as (
-      insert into event_numbers (store_id, mode, sequence, event_id)
-      select n.store_id, n.mode, n.last_sequence + n.store_place, n.event_id from numbered n
     ), counted as (
       update event_sequences s
       set last_sequence = n.last_sequence
@@ -107,10 +106,14 @@ begin
       where s.ctid = n.counter_row
     ), told as materialized (
       select n.event_id, n.store_id, n.mode, e.type, e.payment_id, e.body, s.webhook_url,
+        n.last_sequence + n.store_place as sequence,
         e.created_at + delivery_window as deadline_at,
         -- None without an endpoint.
-        case when s.webhook_url is not null then delivery_ids[n.place] end as delivery_id,
-        s.webhook_url is not null and n.store_place <= coalesce((rooms ->> n.store_id)::integer, room) as is_queued
+        case when s.webhook_url is not null then n.delivery_id end as delivery_id,
+        case
+          when s.webhook_url is not null and n.store_place <= coalesce((rooms ->> n.store_id)::integer, room)
+          then ((n.place - 1) / bundle_size)::integer
+        end as bundle
       from numbered n
       cross join lateral (
         select e.type, e.payment_id, e.body, e.created_at from events e where e.event_id = n.event_id offset 0
@@ -118,17 +121,28 @@ begin
       cross join lateral (
         select s.webhook_url from stores s where s.store_id = n.store_id offset 0
       ) s
+    ), placed as (
+      insert into event_numbers (store_id, mode, sequence, event_id, delivery_id)
+      select t.store_id, t.mode, t.sequence, t.event_id, t.delivery_id from told t
     ), made as (
       insert into deliveries (delivery_id, event_id, store_id, mode, event_type, payment_id, url, next_attempt_at,
-        deadline_at, queued_until, created_at)
-      select t.delivery_id, t.event_id, t.store_id, t.mode, t.type, t.payment_id, t.webhook_url, time,
-        t.deadline_at, case when t.is_queued then time + queued_for else '-infinity' end, time
+        deadline_at, queued_until, first_queued_until, created_at)
+      select t.delivery_id, t.event_id, t.store_id, t.mode, t.type, t.payment_id, t.webhook_url, time, t.deadline_at,
+        case when t.bundle is null then '-infinity' else queue_until end,
+        case when t.bundle is not null then queue_until end,
+        time
       from told t
       where t.delivery_id is not null
+    ), bundled as (
+      insert into fresh_bundles (bundle_id, delivery_ids, queued_until)
+      select delivery_ids[1 + t.bundle * bundle_size], array_agg(t.delivery_id), queue_until
+      from told t
+      where t.bundle is not null
+      group by t.bundle
     )
-    select t.store_id, t.delivery_id, t.is_queued,
-      (time + queued_for)::text, t.event_id, t.type, t.deadline_at, case when t.is_queued then t.body end, t.webhook_url,
-      case when t.is_queued then array(
+    select t.store_id, t.delivery_id, t.bundle, queue_token, t.event_id, t.type, t.deadline_at,
+      case when t.bundle is not null then t.body end, t.webhook_url,
+      case when t.bundle is not null then array(
         select k.webhook_secret_id
         from webhook_secrets k
         where k.store_id = t.store_id and (k.expires_at is null or k.expires_at > time)

@@ -221,7 +221,8 @@ export async function readDeliveries(
     select d.delivery_id, d.event_id, d.event_type, d.url, d.status, d.attempt_count, d.next_attempt_at, d.created_at,
       d.delivered_at, a.response_status as last_response_status, a.error as last_error
     from events e
-    join deliveries d on d.event_id = e.event_id and d.store_id = e.store_id
+    join event_numbers n using (event_id)
+    join deliveries d on d.delivery_id = n.delivery_id and d.store_id = e.store_id
     left join lateral (
       select response_status, error from attempts
       where delivery_id = d.delivery_id

@@ -92,10 +92,10 @@ export async function replayEvents(
     }
     const order = { placeCount: events.length }
     const again = events.flatMap(({ deliveryId, place }) =>
-      deliveryId === undefined ? [] : [{ deliveryId, place }],
+      deliveryId === null ? [] : [{ deliveryId, place }],
     )
     const owed = events.flatMap(({ eventId, deliveryId, place }) =>
-      deliveryId === undefined ? [{ deliveryId: newId('dlv'), eventId, place }] : [],
+      deliveryId === null ? [{ deliveryId: newId('dlv'), eventId, place }] : [],
     )
     await renewDeliveries(tx, again, order)
     await insertLateDeliveries(tx, url, owed, order)

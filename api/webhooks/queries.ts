@@ -125,7 +125,8 @@ function scan(db: Db, storeId: string, { status, paymentId }: DeliveriesQuery, s
       : db`(
           select d.*
           from events e
-          join deliveries d on d.event_id = e.event_id
+          join event_numbers n using (event_id)
+          join deliveries d on d.delivery_id = n.delivery_id
           where e.payment_id = ${paymentId}
           offset 0
         ) of_payment`
@@ -134,7 +135,7 @@ function scan(db: Db, storeId: string, { status, paymentId }: DeliveriesQuery, s
     from ${source}
     where (store_id, mode, delivery_id) >= (${storeId}, ${mode}, ${from})
       and (store_id, mode, delivery_id) < (${storeId}, ${mode}, ${before})
-      ${status === 'DEAD' ? db`and status = 'DEAD'` : db``}
+      ${status === 'DEAD' ? db`and dead_at is not null` : db``}
     order by store_id desc, mode desc, delivery_id desc`
 }
 

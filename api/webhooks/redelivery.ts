@@ -3,7 +3,7 @@ import { DELIVERY_WINDOW_HOURS } from '#shared/delivery-window.ts'
 import type { Mode } from '#shared/networks/registry.ts'
 
 /** An event that is to be delivered again: the delivery it has had, if any, and its place in the order, from 1. */
-export type PastEvent = { eventId: string; deliveryId: string | undefined; place: number }
+export type PastEvent = { eventId: string; deliveryId: string | null; place: number }
 
 /** Relayed events of a time range in the order of their sequence. The relay makes the deliveries of the others anyway. */
 export async function readPastEvents(
@@ -12,10 +12,10 @@ export async function readPastEvents(
   range: { from: Date; to: Date; types: readonly string[] | undefined },
   limit: number,
 ): Promise<PastEvent[]> {
-  const events = await tx<{ eventId: string }[]>`
-    select event_id
+  const events = await tx<{ eventId: string; deliveryId: string | null }[]>`
+    select event_id, delivery_id
     from (
-      select event_id, n.sequence
+      select event_id, n.delivery_id, n.sequence
       from events e
       join event_numbers n using (event_id)
       where e.store_id = ${storeId} and e.mode = ${mode}
@@ -25,18 +25,7 @@ export async function readPastEvents(
       limit ${limit}
     ) found
     order by sequence`
-  // A question of its own: asked for one event at a time, it may read every delivery for each.
-  const deliveries = await tx<{ eventId: string; deliveryId: string }[]>`
-    select event_id, max(delivery_id) as delivery_id
-    from deliveries
-    where event_id = any (${events.map(({ eventId }) => eventId)})
-    group by event_id`
-  const latest = new Map(deliveries.map(({ eventId, deliveryId }) => [eventId, deliveryId]))
-  return events.map(({ eventId }, index) => ({
-    eventId,
-    deliveryId: latest.get(eventId),
-    place: index + 1,
-  }))
+  return events.map((event, index) => ({ ...event, place: index + 1 }))
 }
 
 /** Places in an order: which, and of how many. The last one is due now, those before it microseconds earlier. */
@@ -70,12 +59,12 @@ export async function renewDeliveries(
       queued_until = '-infinity',
       deadline_at = greatest(d.deadline_at, service_now() + make_interval(hours => ${DELIVERY_WINDOW_HOURS})),
       delivered_at = null,
-      ended_at = null
+      dead_at = null
     from locked l
     where d.delivery_id = l.delivery_id`
 }
 
-/** Makes first deliveries of events from a time when the store had no endpoint. */
+/** Makes first deliveries of events from a time when the store had no endpoint, unless somebody else just has. */
 export async function insertLateDeliveries(
   tx: Tx,
   url: string,
@@ -83,15 +72,22 @@ export async function insertLateDeliveries(
   { placeCount }: Order,
 ): Promise<void> {
   await tx`
+    with owed as (
+      update event_numbers n
+      set delivery_id = o.delivery_id
+      from unnest(
+        ${owed.map((one) => one.deliveryId)}::text[],
+        ${owed.map((one) => one.eventId)}::text[],
+        ${owed.map((one) => one.place)}::integer[]
+      ) o (delivery_id, event_id, place)
+      where n.event_id = o.event_id and n.delivery_id is null
+      returning n.event_id, n.delivery_id, o.place
+    )
     insert into deliveries
       (delivery_id, event_id, store_id, mode, event_type, payment_id, url, next_attempt_at, deadline_at)
     select o.delivery_id, e.event_id, e.store_id, e.mode, e.type, e.payment_id, ${url},
       service_now() - make_interval(secs => 0.000001 * (${placeCount}::integer - o.place)),
       service_now() + make_interval(hours => ${DELIVERY_WINDOW_HOURS})
-    from unnest(
-      ${owed.map((one) => one.deliveryId)}::text[],
-      ${owed.map((one) => one.eventId)}::text[],
-      ${owed.map((one) => one.place)}::integer[]
-    ) o (delivery_id, event_id, place)
+    from owed o
     join events e using (event_id)`
 }

@@ -4,6 +4,7 @@ import { newId } from '#shared/ids.ts'
 import { assertError, startTestApi, type TestApi } from '../support/api.ts'
 import { seedTransfer } from '../support/chain-rows.ts'
 import { type SeededStore, seedStore } from '../support/seed.ts'
+import { numberEvents } from '../support/seller.ts'
 
 let api: TestApi
 let seller: SeededStore
@@ -238,6 +239,9 @@ test('GET trace 200 tells slot, transfers with their rule, moves and deliveries'
       attempt_count, deadline_at)
     values (${deliveryId}, ${event.eventId}, ${seller.store.storeId}, 'test', 'payment.confirmed', ${paymentId},
       'https://shop.test/hook', service_now(), 1, service_now())`
+  await numberEvents(db, [event.eventId], 1)
+  await db`
+    update event_numbers set delivery_id = ${deliveryId} where event_id = ${event.eventId}`
   await db`
     insert into attempts (delivery_id, attempt_number, at, duration_ms, response_status, url)
     values (${deliveryId}, 1, service_now(), 5, 500, 'https://shop.test/hook')`

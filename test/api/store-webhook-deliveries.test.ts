@@ -231,6 +231,26 @@ test('resend 400 invalid_request without a webhook', async () => {
   assertError(await call(seller, 'POST', `/deliveries/${id}/resend`), 400, 'invalid_request')
 })
 
+test('replay 200 twice at once makes one delivery of an event that never had one', async () => {
+  const seller = await open()
+  const createdAt = new Date(Date.UTC(2026, 0, 1))
+  for (const sequence of [1, 2, 3]) await event(seller, { createdAt, sequence })
+  const range = { from: '2026-01-01T00:00:00Z', to: '2026-01-02T00:00:00Z' }
+  const replay = () => call(seller, 'POST', '/replay', range)
+  const answers = await Promise.all([replay(), replay(), replay()])
+  assert.deepEqual(
+    answers.map((answer) => answer.status),
+    [200, 200, 200],
+  )
+  const made = await api.database.db<{ eventId: string }[]>`
+    select d.event_id from deliveries d
+    join event_numbers n using (event_id, delivery_id)
+    where d.store_id = ${seller.store.storeId}`
+  const [count] = await api.database.db`
+    select count(*)::integer as n from deliveries where store_id = ${seller.store.storeId}`
+  assert.deepEqual([made.length, count?.['n']], [3, 3])
+})
+
 test('replay 200 delivers the events of the range again, in order, also those never delivered', async () => {
   const seller = await open()
   const at = (minute: number) => new Date(Date.UTC(2026, 0, 1, 12, minute))

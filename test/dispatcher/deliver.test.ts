@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { RELEASE_COUNT_MAX } from '../../dispatcher/release.ts'
 import { createTestDatabase, type TestDatabase, travel } from '../support/database.ts'
+import { judgeSchedule } from '../support/oracle.ts'
 import { type Receiver, startReceiver } from '../support/receiver.ts'
 import { until } from '../support/until.ts'
 import { isGenuine } from '../support/verify-webhook.ts'
@@ -319,13 +320,30 @@ describe('delivering a webhook', () => {
     await settled(shop.storeId, 1)
     await database.db`
       update deliveries
-      set status = 'PENDING', next_attempt_at = service_now(), queued_until = '-infinity', ended_at = null
+      set status = 'PENDING', next_attempt_at = service_now(), queued_until = '-infinity'
       where store_id = ${shop.storeId}`
     const [row] = await settled(shop.storeId, 1, 2)
     assert.equal(row?.status, 'DELIVERED')
     assert.equal(
       seller.received[0]?.headers['x-service-delivery'],
       seller.received[1]?.headers['x-service-delivery'],
+    )
+  })
+
+  test('what is pending is on the schedule at its time or in hand since it was made, and nothing else is', async () => {
+    assert.deepEqual(await judgeSchedule(database.db), [])
+  })
+
+  test('no index of deliveries holds what an attempt changes: writing down a success touches none', async () => {
+    const indexes = await database.db<{ definition: string }[]>`
+      select pg_get_indexdef(indexrelid) as definition
+      from pg_index
+      where indrelid = 'deliveries'::regclass`
+    const changing = /\b(status|attempt_count|url|next_attempt_at|queued_until|delivered_at)\b/
+    assert.ok(indexes.length > 0)
+    assert.deepEqual(
+      indexes.filter(({ definition }) => changing.test(definition)),
+      [],
     )
   })
 })

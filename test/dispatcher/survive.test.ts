@@ -3,7 +3,9 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import process from 'node:process'
 import { after, before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { relayEvents } from '../../dispatcher/relay.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { judgeSchedule } from '../support/oracle.ts'
 import { type Receiver, startReceiver } from '../support/receiver.ts'
 import { until } from '../support/until.ts'
 import { countCrash } from './crash-counts.ts'
@@ -142,6 +144,43 @@ describe('what the dispatcher survives', () => {
     await dispatcher.stop()
   })
 
+  test('first attempts whose jobs were lost as they were made are made all the same', {
+    timeout: 60 * SECONDS,
+  }, async () => {
+    seller.received.length = 0
+    seller.answer(200)
+    const shop = await seedShop(database.db, seller.url)
+    const emitted = await emit(database.db, shop, 20)
+    const nobody = () => []
+    const relayed = await relayEvents(
+      {
+        db: database.db,
+        // Takes jobs and forgets them.
+        queue: {
+          send: async () => undefined,
+          fetch: async () => [],
+          settle: async () => undefined,
+          stop: async () => undefined,
+        },
+        queuedForMs: 500,
+        rooms: () => ({ roomCount: 16, others: {} }),
+        slowStoreIds: nobody,
+        wideStoreIds: nobody,
+        monotonicMs: () => performance.now(),
+      },
+      100,
+    )
+    assert.equal(relayed.eventCount, 20)
+    assert.deepEqual(await judgeSchedule(database.db), [])
+    const dispatcher = dispatch(database, { timing: SHORT })
+    await waitForAll(shop.storeId, 20)
+    await dispatcher.stop()
+    assert.deepEqual(idsOf(seller).sort(), emitted.sort())
+    assert.deepEqual(await judgeSchedule(database.db), [])
+    const [left] = await database.db`select count(*)::integer as n from fresh_bundles`
+    assert.equal(left?.['n'], 0)
+  })
+
   test('Postgres that cuts every connection delays deliveries and loses none', {
     timeout: 60 * SECONDS,
   }, async () => {
@@ -206,5 +245,9 @@ describe('what the dispatcher survives', () => {
     assert.ok(performance.now() - startedAt < 2 * SECONDS)
     await dispatcher.stop()
     await dead.close()
+  })
+
+  test('after all that, whatever is pending will be found', async () => {
+    assert.deepEqual(await judgeSchedule(database.db), [])
   })
 })

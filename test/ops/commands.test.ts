@@ -178,9 +178,11 @@ test('delivery redrive makes dead deliveries due for another 72 hours, and leave
       insert into events (event_id, order_key, store_id, account_id, mode, type, body)
       values (${eventId}, ${eventId}, ${storeId}, ${seller.account.accountId}, 'test', 'webhook.test', '{}')`
     await db`
-      insert into deliveries (delivery_id, event_id, store_id, mode, event_type, url, status, next_attempt_at, deadline_at)
+      insert into deliveries (delivery_id, event_id, store_id, mode, event_type, url, status, next_attempt_at, deadline_at,
+        dead_at)
       values (${deliveryId}, ${eventId}, ${storeId}, 'test', 'webhook.test', 'https://shop.example/hook', ${status},
-        ${status === 'PENDING' ? new Date(Date.now() + 3_600_000) : null}, service_now() - interval '1 hour')`
+        ${status === 'PENDING' ? new Date(Date.now() + 3_600_000) : null}, service_now() - interval '1 hour',
+        ${status === 'DEAD' ? new Date() : null})`
     return deliveryId
   }
   const [dead, waiting, delivered] = [

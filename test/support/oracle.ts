@@ -82,6 +82,7 @@ export async function assertOneStory(evidence: Evidence): Promise<void> {
     ...(await judgeParents(db)),
     ...(await judgeSlots(db, payments)),
     ...(await judgeSequences(db)),
+    ...(await judgeSchedule(db)),
     ...(await judgeChains(evidence, transfers)),
     ...judgeReceived(evidence, events),
   ]
@@ -251,6 +252,31 @@ async function judgeSequences(db: Db): Promise<string[]> {
     .map(
       ({ storeId, mode, highest, count }) => `${storeId} ${mode}: ${count} events up to ${highest}`,
     )
+}
+
+/**
+ * Whatever is pending will be found again: it is on the schedule, with its time, or named by a bundle that was queued as it
+ * was made. Nothing else is on the schedule.
+ */
+export async function judgeSchedule(db: Db): Promise<string[]> {
+  const rows = await db<{ deliveryId: string; fault: string }[]>`
+    select d.delivery_id, case
+        when d.status <> 'PENDING' then 'has ended and is on the schedule'
+        when s.delivery_id is null then 'is pending and would never be found'
+        else 'is on the schedule at another time'
+      end as fault
+    from deliveries d
+    left join scheduled_deliveries s using (delivery_id)
+    where case
+      when d.status <> 'PENDING' then s.delivery_id is not null
+      when s.delivery_id is null then not exists (
+        select from fresh_bundles b
+        where d.delivery_id = any (b.delivery_ids) and d.queued_until = b.queued_until
+      )
+      else (s.store_id, s.next_attempt_at, s.queued_until, s.deadline_at, s.has_failed)
+        <> (d.store_id, d.next_attempt_at, d.queued_until, d.deadline_at, d.attempt_count > 0)
+    end`
+  return rows.map(({ deliveryId, fault }) => `${deliveryId} ${fault}`)
 }
 
 /** What the chain says now is what the database holds: nothing lost, nothing twice, nothing invented. */
