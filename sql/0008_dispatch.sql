@@ -46,6 +46,8 @@ declare
   queue_token text := queue_until::text;
 begin
   perform set_config('enable_seqscan', 'off', true);
+  -- Planning for the very parameters of a call would take longer than relaying a single event, and come to the same plan.
+  perform set_config('plan_cache_mode', 'force_generic_plan', true);
   -- Counters that another relay holds are left to it. A statement of its own: only what the next one reads, now that the
   -- counters are held, is nobody else's.
   with waiting as materialized (
