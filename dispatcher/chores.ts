@@ -7,7 +7,7 @@ import { sendMails } from './mail.ts'
 import type { Numbers } from './numbers.ts'
 import { endParked, preferIndexes } from './queries.ts'
 import { REMIND_PAUSE_MS, remindSubscriptions } from './remind.ts'
-import { trimRequests } from './trim.ts'
+import { trimRateWindows, trimRequests } from './trim.ts'
 
 /** Rows of one kind tidied at once, a count. */
 const TIDY_BATCH_MAX = 1_000
@@ -53,8 +53,9 @@ export function createChores(
       })
       await pause(timing.parkedMs, signal)
     },
-    async requests() {
-      if ((await trimRequests(deps.db)) === 0) await pause(timing.trimMs, signal)
+    async trim() {
+      const rowCount = (await trimRequests(deps.db)) + (await trimRateWindows(deps.db))
+      if (rowCount === 0) await pause(timing.trimMs, signal)
     },
   }
 }

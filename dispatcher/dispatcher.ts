@@ -49,7 +49,7 @@ export type Timing = {
   readonly tidyMs: number
   /** How often parked deliveries whose window is over are looked for. */
   readonly parkedMs: number
-  /** How often requests that were finished long ago are looked for. */
+  /** How often finished requests and counts of long ago are looked for. */
   readonly trimMs: number
 }
 

@@ -77,6 +77,16 @@ export async function readBuyerFacts(db: Db, id: string): Promise<BuyerFacts | u
   return rows[0]
 }
 
+/** Seconds of a day, in which an account's mails of test mode are counted. */
+const TEST_MAIL_WINDOW_S = 86_400
+
+/** Counts one mail to a buyer of an account's test mode; answers how many there were within a day, this one included. */
+export async function countTestMail(db: Db, accountId: string): Promise<number> {
+  const rows = await db<{ requestCount: number }[]>`
+    select request_count from count_request(${`test-mail:${accountId}`}, ${TEST_MAIL_WINDOW_S})`
+  return rows[0]?.requestCount ?? 0
+}
+
 /** A store and the address of whoever runs it. */
 export type StoreFacts = { storeName: string; to: string }
 

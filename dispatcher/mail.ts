@@ -12,6 +12,7 @@ import { type Letter, letterHtml, letterText } from './mail-letter.ts'
 import { buyerLetter, deadLetter, isStillSo, linkLetter, unmatchedLetter } from './mail-letters.ts'
 import {
   closeMail,
+  countTestMail,
   deferMail,
   type MailOutcome,
   type MailRequest,
@@ -34,6 +35,11 @@ const RETRY_MS = 30_000
 const RETRY_MS_MAX = 3_600_000
 /** A mail that could not be sent for so long is given up, in milliseconds: what it says is old by then. */
 const AGE_MS_MAX = 72 * 3_600_000
+/**
+ * Mails to buyers that one account's test mode sends in a day, a count: with years of several subscriptions to try. Whoever
+ * signs up can write a product's name and a buyer's address, and pays for nothing in test mode.
+ */
+export const TEST_MAILS_PER_DAY_MAX = 500
 /** Events and transfers that a seller's mail lists, a count. */
 const LISTED_MAX = 10
 
@@ -136,13 +142,22 @@ function composeLink(
 }
 
 async function composeForBuyer(
-  { db, keyring, publicUrl }: MailDeps,
-  { now }: MailRequest,
+  { db, keyring, publicUrl, log }: MailDeps,
+  { now, attemptCount }: MailRequest,
   body: BuyerMailBody,
 ): Promise<Made | undefined> {
   const facts = await readBuyerFacts(db, body.subscriptionId)
   if (facts === undefined || facts.buyerEmail === null || !isStillSo(body, facts, now)) {
     return undefined
+  }
+  // Counted once, however often it is tried.
+  if (facts.mode === 'test' && attemptCount === 1) {
+    if ((await countTestMail(db, facts.accountId)) > TEST_MAILS_PER_DAY_MAX) {
+      log.warn('a mail of test mode is left out: the account sent many today', {
+        accountId: facts.accountId,
+      })
+      return undefined
+    }
   }
   const token = openRenewToken(keyring, facts.subscriptionId, facts.renewTokenCiphertext)
   const url = renewUrl(publicUrl, token)

@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test'
 import { newId } from '#shared/ids.ts'
 import { createLog, silentLog } from '#shared/log.ts'
 import { newRenewToken } from '#shared/subscriptions/renew-token.ts'
-import { sendMails } from '../../dispatcher/mail.ts'
+import { sendMails, TEST_MAILS_PER_DAY_MAX } from '../../dispatcher/mail.ts'
 import { createSmtpMailer, type Mailer } from '../../dispatcher/mailer.ts'
 import { REMIND_BATCH_MAX, remindSubscriptions } from '../../dispatcher/remind.ts'
 import { createTestDatabase, type TestDatabase, travel } from '../support/database.ts'
@@ -169,6 +169,23 @@ describe('what falls due in subscriptions', () => {
     await database.db`update subscriptions set status = 'CANCELED' where subscription_id = ${id}`
     assert.deepEqual(await mails(), [])
     await database.db`update subscriptions set next_action_at = null where subscription_id = ${id}`
+  })
+
+  test('test mode writes to so many buyers a day, then to none until the next', async () => {
+    const many = await seedStore(database.db, { price: { interval: 'MONTH' } })
+    const remind = async () => {
+      await subscription({ dueIn: '7 days', actionIn: '0', seller: many })
+      await run()
+      return (await mails()).length
+    }
+    assert.equal(await remind(), 1)
+    await database.db`
+      update rate_windows set request_count = ${TEST_MAILS_PER_DAY_MAX - 1}
+      where rate_key = ${`test-mail:${many.account.accountId}`}`
+    assert.equal(await remind(), 1)
+    assert.equal(await remind(), 0)
+    await database.db`update rate_windows set started_at = started_at - interval '25 hours'`
+    assert.equal(await remind(), 1)
   })
 
   test('one that cannot be moved is logged and put off, and holds up nobody', async () => {
