@@ -91,7 +91,7 @@ export async function closeWindows(
 
 function toClosing(payment: LockedPayment, credits: readonly CreditRow[]): PaymentCause | null {
   if (payment.status === 'PENDING') {
-    return { payment, trigger: 'windowClosed', facts: { receivedBaseUnits: 0n } }
+    return { payment, trigger: 'windowClosed', facts: {} }
   }
   const areAtDepth = credits.every((credit) => credit.isFinal && !credit.isHeld)
   if (credits.length === 0 || !areAtDepth) return null

@@ -5,6 +5,7 @@ import { type EventDraft, insertEvents, paymentEvent } from '#shared/events.ts'
 import { newOrderKey } from '#shared/ids.ts'
 import { type DoorSettings, runEffects } from '#shared/payments/effects.ts'
 import {
+  isCredited,
   isTerminal,
   nextPaymentMove,
   type PaymentMove,
@@ -90,7 +91,10 @@ function decide({ payment, trigger, facts }: PaymentCause): Decided | undefined 
 
 /** The row after a move: pure. */
 function applyMove(payment: LockedPayment, move: PaymentMove, facts: PaymentFacts): LockedPayment {
-  const { txHash, blockNumber, receivedBaseUnits, isSimulated } = facts
+  const { txHash, blockNumber, isSimulated } = facts
+  // What lay on a payment that ends without credit goes to the inbox: it received nothing.
+  const isNothing = isTerminal(move.to) && !isCredited(move.to)
+  const receivedBaseUnits = isNothing ? 0n : facts.receivedBaseUnits
   return {
     ...payment,
     ...(txHash === undefined ? {} : { txHash }),

@@ -52,6 +52,18 @@ test('cancel: 200 a pending payment is CANCELED, once, with one event', async ()
   assert.equal(events[0].data.originHost, 'shop.example')
 })
 
+test('a payment that ends without credit received nothing: dust that lay on it is the inbox’s', async () => {
+  for (const end of [cancel, (id: string) => simulate(id, { outcome: 'EXPIRED' })]) {
+    const paymentId = await checkout()
+    await api.database.db`
+      update payments set received_base_units = 3 where payment_id = ${paymentId}`
+    await end(paymentId)
+    const path = `/v1/stores/${seller.store.storeId}/payments/${paymentId}`
+    const { body } = await api.call('GET', path, { key: seller.keys.test.secret })
+    assert.deepEqual([body.receivedAmount, body.txHash], ['0.000000', null], body.status)
+  }
+})
+
 test('cancel: 200 a settled payment is answered unchanged', async () => {
   const paymentId = await checkout()
   await simulate(paymentId)
