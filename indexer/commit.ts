@@ -13,13 +13,12 @@ import { announcePayments } from '#shared/wake.ts'
 import { lowerAudited, swapCursor } from './cursor.ts'
 import type { BlockRef, Observation } from './drivers/driver.ts'
 import { type Decision, matchInOrder } from './match.ts'
+import { lowerPositions, readClaimedAbove } from './positions.ts'
 import {
   type Hit,
   insertTransfers,
-  lowerPositions,
   type NewTransfer,
   readCandidates,
-  readClaimedAbove,
   readKnownAddresses,
   readPaymentsAbove,
   retractTransfers,

@@ -1,5 +1,4 @@
 import type { SqlLike, Tx } from '#shared/db.ts'
-import { idFloor } from '#shared/ids.ts'
 import type { Deployment, Mode } from '#shared/networks/registry.ts'
 import type { Credit } from '#shared/payments/settle.ts'
 import type { Observation } from './drivers/driver.ts'
@@ -355,34 +354,4 @@ export async function retractTransfers(
       ))
     returning payment_id`
   return [...new Set(rows.flatMap((row) => row.paymentId ?? []))]
-}
-
-/**
- * Payments claimed while the position was above a block that is now returned to. They are as young as that block's
- * successors, so they are found by the time in their ids.
- */
-export async function readClaimedAbove(
-  tx: Tx,
-  deployment: string,
-  block: { number: number; timeMs: number },
-  clockToleranceMs: number,
-): Promise<string[]> {
-  const rows = await tx<{ paymentId: string }[]>`
-    select payment_id
-    from payments
-    where payment_id >= ${idFloor('pay', block.timeMs - clockToleranceMs)}
-      and deployment = ${deployment} and position_block > ${block.number}`
-  return rows.map((row) => row.paymentId)
-}
-
-/** Brings the position at which payments were claimed down to a block of the branch that is followed now. */
-export async function lowerPositions(
-  tx: Tx,
-  paymentIds: readonly string[],
-  blockNumber: number,
-): Promise<void> {
-  if (paymentIds.length === 0) return
-  await tx`
-    update payments set position_block = ${blockNumber}
-    where payment_id = any (${[...paymentIds]}) and position_block > ${blockNumber}`
 }

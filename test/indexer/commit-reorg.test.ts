@@ -74,6 +74,24 @@ test('paid on the branch that won, at a height read on the one that lost: credit
   assert.equal(await statusOf(paymentId), 'CONFIRMED')
 })
 
+test('likewise where the chain’s clock is ahead of ours', async () => {
+  const { db } = story.database
+  const aheadMs = 2 * 60_000
+  await db`
+    update deployments set head_time = service_now() + interval '2 minutes', head_seen_at = service_now()`
+  const ancestor = { ...story.tip, timeMs: Date.now() + aheadMs }
+  await extend()
+  await extend()
+  const { paymentId, due } = await claim(900_000)
+  await commitReorg(story.deps, { epoch: story.epoch, previousHash: story.tip.hash }, ancestor)
+  story.tip = ancestor
+  const timeMs = Date.now() + aheadMs
+  const [block] = await extend((next) => [seen({ ...next, hash: '0xahead', timeMs }, due)])
+  assert.equal(await statusOf(paymentId), 'DETECTED')
+  await audit(block ? [block] : [])
+  await db`update deployments set head_time = null, head_seen_at = null`
+})
+
 test('a reorganisation below the depth: what settled a payment stays its own when it is mined anew', async () => {
   const { db } = story.database
   const { paymentId, due } = await claim(1_800)
