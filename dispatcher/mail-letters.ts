@@ -149,8 +149,8 @@ export function unmatchedLetter(
 
 /** Whether a buyer's mail still says what is so; one that waited long for its server may not. */
 export function isStillSo(body: BuyerMailBody, facts: BuyerFacts, now: Date): boolean {
-  // Who canceled was promised that nobody writes again.
-  if (facts.status === 'CANCELED') return false
+  // Who canceled was promised that nobody writes again; and a seller who was suspended or banned writes to nobody.
+  if (facts.status === 'CANCELED' || !facts.isAccountActive) return false
   // A clock moved on request tells each thing at its time, however far it went on since.
   if (facts.isOwnClock) return true
   const isSameDue = facts.nextDueAt?.toISOString() === body.dueAt

@@ -60,6 +60,7 @@ export type BuyerFacts = Omit<SubscriptionRow, 'originHost'> & {
   sellerName: string
   branding: Branding
   reminderDays: number[]
+  isAccountActive: boolean
   productName: string
 }
 
@@ -67,6 +68,7 @@ export async function readBuyerFacts(db: Db, id: string): Promise<BuyerFacts | u
   const rows = await db<BuyerFacts[]>`
     select s.*, s.clock_offset <> '0' as is_own_clock,
       coalesce(t.branding ->> 'displayName', a.seller_name, t.name) as seller_name, t.branding, t.reminder_days,
+      a.status = 'ACTIVE' as is_account_active,
       p.name as product_name
     from subscriptions s
     join stores t on t.store_id = s.store_id

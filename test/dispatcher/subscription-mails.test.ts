@@ -147,6 +147,25 @@ describe('a subscription in its buyer’s mailbox', () => {
     assert.deepEqual(await subjects(), [])
   })
 
+  test('a seller who was suspended or banned writes to nobody through us', async () => {
+    const { subscription, paymentId } = await subscribe({ buyerEmail: 'ann@example.com' })
+    await simulate(paymentId)
+    const { db } = api.database
+    const setStatus = (status: string) =>
+      db`update accounts set status = ${status} where account_id = ${seller.account.accountId}`
+    await setStatus('BANNED')
+    assert.deepEqual(await subjects(), [])
+    await setStatus('SUSPENDED')
+    const due = Date.parse(
+      (await advance(subscription.subscriptionId, Date.now() + DAY_MS)).nextDueAt,
+    )
+    await advance(subscription.subscriptionId, due)
+    assert.deepEqual(await subjects(), [])
+    await setStatus('ACTIVE')
+    await advance(subscription.subscriptionId, due + 300 * DAY_MS)
+    assert.deepEqual(await subjects(), ['[Test] Your subscription to Thing has ended'])
+  })
+
   test('a buyer who left no address is not written to, and the events are told all the same', async () => {
     const { subscription, paymentId } = await subscribe({})
     await simulate(paymentId)
