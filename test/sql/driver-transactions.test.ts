@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { closeDb, errorCode, isUnavailable, openDb, type Tx, withTransaction } from '#shared/db.ts'
 import { createEmptyDatabase, type TestDatabase } from '../support/database.ts'
+import { startTcpProxy } from '../support/tcp-proxy.ts'
 
 let database: TestDatabase
 
@@ -72,6 +73,67 @@ test('a statement sent through a transaction that has ended runs nowhere', async
   assert.ok(leaked)
   await assert.rejects(leaked`insert into notes values ('leaked')`, /TRANSACTION_ENDED/)
   assert.equal(await countNotes('leaked'), 0)
+})
+
+test('statements of a transaction that could not begin run nowhere', async () => {
+  const db = openDb({ url: database.url, applicationName: 'test', poolSizeMax: 1 })
+  try {
+    await db`insert into notes values (${'known'})`
+    const statements: ((tx: Tx) => Promise<unknown>)[] = [
+      // Prepared before, prepared now, and as plain text.
+      (tx) => tx`insert into notes values (${'known'})`,
+      (tx) => tx`insert into notes (note) values (${'unbegun'})`,
+      (tx) => tx.unsafe(`insert into notes values ('unbegun'); select 1`),
+      (tx) => Promise.all([tx`select 1`, tx`insert into notes values ('unbegun')`]),
+    ]
+    for (const statement of statements) {
+      const transaction = db.begin('with no such mode', statement)
+      await assert.rejects(transaction, (error) => errorCode(error) === '42601')
+    }
+    assert.deepEqual([await countNotes('known'), await countNotes('unbegun')], [1, 0])
+    assert.equal((await db`select 1 as one`)[0]?.['one'], 1)
+  } finally {
+    await closeDb(db, 1_000)
+  }
+})
+
+test('a transaction begins with its first statement, and sends together what is not waited for', async () => {
+  const proxy = await startTcpProxy(database.url)
+  const db = openDb({ url: proxy.url, applicationName: 'test', poolSizeMax: 1 })
+  const turns = async (work: (tx: Tx) => Promise<unknown>) => {
+    // The first time each statement is described by itself.
+    await withTransaction(db, work)
+    const before = proxy.turnCount()
+    await withTransaction(db, work)
+    return proxy.turnCount() - before
+  }
+  const select = (tx: Tx, n: number) => tx`select ${n}::int as n`
+  try {
+    assert.equal(await turns((tx) => select(tx, 1)), 2)
+    assert.equal(await turns((tx) => Promise.all([1, 2, 3, 4].map((n) => select(tx, n)))), 3)
+    assert.equal(await turns(async (tx) => [await select(tx, 1), await select(tx, 2)]), 3)
+    assert.equal(await turns(async (tx) => tx.unsafe('select 1; select 2')), 2)
+  } finally {
+    await closeDb(db, 1_000)
+    await proxy.close()
+  }
+})
+
+// One after the other would leave all of them half warm: plans and caches of the server are a connection's own.
+test('statements that come one by one use one connection of the pool', async () => {
+  const db = openDb({ url: database.url, applicationName: 'test', poolSizeMax: 3 })
+  try {
+    await Promise.all([1, 2, 3].map((n) => db`select ${n}::int, pg_sleep(0.1)`))
+    const pids = new Set<number>()
+    for (let index = 0; index < 6; index += 1) {
+      const [backend] = await db<[{ pid: number }]>`select pg_backend_pid() as pid`
+      pids.add(backend.pid)
+      await withTransaction(db, (tx) => tx`select ${index}::int`)
+    }
+    assert.equal(pids.size, 1)
+  } finally {
+    await closeDb(db, 1_000)
+  }
 })
 
 test('statements waiting inside a transaction are rejected when its connection dies', async () => {

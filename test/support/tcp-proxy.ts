@@ -9,6 +9,8 @@ export type TcpProxy = {
    * that was unplugged; `hangUp` closes what there is and what comes.
    */
   behave(mode: 'forward' | 'silent' | 'hangUp'): void
+  /** How many times clients began to speak, on new connections or after an answer: round trips. */
+  turnCount(): number
   close(): Promise<void>
 }
 
@@ -17,6 +19,7 @@ export async function startTcpProxy(databaseUrl: string): Promise<TcpProxy> {
   const target = new URL(databaseUrl)
   const sockets = new Set<Socket>()
   let mode: 'forward' | 'silent' | 'hangUp' = 'forward'
+  let turnCount = 0
   const keep = (socket: Socket) => {
     sockets.add(socket)
     socket.once('close', () => sockets.delete(socket))
@@ -30,8 +33,16 @@ export async function startTcpProxy(databaseUrl: string): Promise<TcpProxy> {
     }
     const upstream = connectTo(Number(target.port || 5432), target.hostname)
     keep(upstream)
-    client.on('data', (chunk) => mode === 'forward' && upstream.write(chunk))
-    upstream.on('data', (chunk) => mode === 'forward' && client.write(chunk))
+    let isClientsTurn = true
+    client.on('data', (chunk) => {
+      if (isClientsTurn) turnCount += 1
+      isClientsTurn = false
+      if (mode === 'forward') upstream.write(chunk)
+    })
+    upstream.on('data', (chunk) => {
+      isClientsTurn = true
+      if (mode === 'forward') client.write(chunk)
+    })
     client.once('close', () => upstream.destroy())
     upstream.once('close', () => mode === 'forward' && client.destroy())
   })
@@ -49,6 +60,7 @@ export async function startTcpProxy(databaseUrl: string): Promise<TcpProxy> {
       mode = next
       if (mode === 'hangUp') hangUp()
     },
+    turnCount: () => turnCount,
     async close() {
       const closed = new Promise((done) => server.close(done))
       hangUp()
