@@ -1,3 +1,4 @@
+import { column } from '#shared/db/columns.ts'
 import type { SqlLike, Tx } from '#shared/db.ts'
 import type { Deployment, Mode } from '#shared/networks/registry.ts'
 import type { Credit } from '#shared/payments/settle.ts'
@@ -68,14 +69,14 @@ export async function readCandidates(
   const rows = await sql<(FoundRow & { index: number })[]>`
     with seen as (
       select * from unnest(
-        ${hits.map((_, index) => index)}::integer[],
-        ${seen((one) => one.to)}::text[],
-        ${hits.map(({ token }) => token)}::text[],
-        ${hits.map(({ decimals }) => decimals)}::integer[],
-        ${seen((one) => one.amountBaseUnits.toString())}::numeric[],
-        ${seen((one) => one.blockNumber)}::bigint[],
-        ${seen((one) => new Date(one.blockTimeMs).toISOString())}::timestamptz[],
-        ${seen((one) => one.references?.join() ?? null)}::text[]
+        ${column(hits.map((_, index) => index))}::integer[],
+        ${column(seen((one) => one.to))}::text[],
+        ${column(hits.map(({ token }) => token))}::text[],
+        ${column(hits.map(({ decimals }) => decimals))}::integer[],
+        ${column(seen((one) => one.amountBaseUnits.toString()))}::numeric[],
+        ${column(seen((one) => one.blockNumber))}::bigint[],
+        ${column(seen((one) => new Date(one.blockTimeMs).toISOString()))}::timestamptz[],
+        ${column(seen((one) => one.references?.join() ?? null))}::text[]
       ) as t (index, address, token, decimals, amount, block_number, block_time, refs)
     ),
     sure as (
@@ -242,24 +243,24 @@ function selectGiven(tx: Tx, given: readonly NewTransfer[]) {
   const decided = <T>(pick: (one: Decision) => T) => given.map(({ decision }) => pick(decision))
   return tx`
     select * from unnest(
-      ${given.map(({ transferId }) => transferId)}::text[],
-      ${of((one) => one.blockHash)}::text[],
-      ${of((one) => one.txHash)}::text[],
-      ${of((one) => one.index)}::integer[],
-      ${of((one) => one.blockNumber)}::bigint[],
-      ${of((one) => new Date(one.blockTimeMs).toISOString())}::timestamptz[],
-      ${given.map(({ hit }) => hit.token)}::text[],
-      ${of((one) => one.contract)}::text[],
-      ${given.map(({ hit }) => hit.decimals)}::integer[],
-      ${of((one) => one.from)}::text[],
-      ${of((one) => one.to)}::text[],
-      ${of((one) => one.amountBaseUnits.toString())}::numeric[],
-      ${decided((one) => one.state)}::text[],
-      ${decided((one) => (one.state === 'MATCHED' ? one.paymentId : null))}::text[],
-      ${given.map(({ storeId }) => storeId ?? null)}::text[],
-      ${decided((one) => one.rule)}::text[],
-      ${decided((one) => (one.state === 'MATCHED' ? null : one.reason))}::text[],
-      ${decided((one) => JSON.stringify(one.state === 'MATCHED' ? [] : one.candidates))}::text[]
+      ${column(given.map(({ transferId }) => transferId))}::text[],
+      ${column(of((one) => one.blockHash))}::text[],
+      ${column(of((one) => one.txHash))}::text[],
+      ${column(of((one) => one.index))}::integer[],
+      ${column(of((one) => one.blockNumber))}::bigint[],
+      ${column(of((one) => new Date(one.blockTimeMs).toISOString()))}::timestamptz[],
+      ${column(given.map(({ hit }) => hit.token))}::text[],
+      ${column(of((one) => one.contract))}::text[],
+      ${column(given.map(({ hit }) => hit.decimals))}::integer[],
+      ${column(of((one) => one.from))}::text[],
+      ${column(of((one) => one.to))}::text[],
+      ${column(of((one) => one.amountBaseUnits.toString()))}::numeric[],
+      ${column(decided((one) => one.state))}::text[],
+      ${column(decided((one) => (one.state === 'MATCHED' ? one.paymentId : null)))}::text[],
+      ${column(given.map(({ storeId }) => storeId ?? null))}::text[],
+      ${column(decided((one) => one.rule))}::text[],
+      ${column(decided((one) => (one.state === 'MATCHED' ? null : one.reason)))}::text[],
+      ${column(decided((one) => JSON.stringify(one.state === 'MATCHED' ? [] : one.candidates)))}::text[]
     ) as t (
       transfer_id, block_hash, tx_hash, log_index, block_number, block_time, token, contract, decimals,
       sender, address, amount_base_units, state, payment_id, store_id, rule, reason, candidates

@@ -1,3 +1,4 @@
+import { column } from '#shared/db/columns.ts'
 import type { Tx } from '#shared/db.ts'
 import { newOrderKey } from '#shared/ids.ts'
 import { centsToDecimal, formatUnits } from '#shared/money.ts'
@@ -62,16 +63,16 @@ export function insertEvents(tx: Tx, drafts: readonly EventDraft[]) {
   return tx`
     insert into events (event_id, order_key, store_id, account_id, mode, type, payment_id, subscription_id, body, created_at)
     select * from unnest(
-      ${of(({ eventId }) => eventId)}::text[],
-      ${of(() => newOrderKey())}::text[],
-      ${of(({ storeId }) => storeId)}::text[],
-      ${of(({ accountId }) => accountId)}::text[],
-      ${of(({ mode }) => mode)}::text[],
-      ${of(({ type }) => type)}::text[],
-      ${of(({ paymentId = null }) => paymentId)}::text[],
-      ${of(({ subscriptionId = null }) => subscriptionId)}::text[],
-      ${of(eventBody)}::text[],
-      ${of(({ storedAt, createdAt }) => (storedAt ?? createdAt).toISOString())}::timestamptz[]
+      ${column(of(({ eventId }) => eventId))}::text[],
+      ${column(of(() => newOrderKey()))}::text[],
+      ${column(of(({ storeId }) => storeId))}::text[],
+      ${column(of(({ accountId }) => accountId))}::text[],
+      ${column(of(({ mode }) => mode))}::text[],
+      ${column(of(({ type }) => type))}::text[],
+      ${column(of(({ paymentId = null }) => paymentId))}::text[],
+      ${column(of(({ subscriptionId = null }) => subscriptionId))}::text[],
+      ${column(of(eventBody))}::text[],
+      ${column(of(({ storedAt, createdAt }) => (storedAt ?? createdAt).toISOString()))}::timestamptz[]
     )
     on conflict (event_id) do nothing`
 }

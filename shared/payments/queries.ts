@@ -1,3 +1,4 @@
+import { column } from '#shared/db/columns.ts'
 import { inParts } from '#shared/db/parts.ts'
 import type { SqlLike, Tx } from '#shared/db.ts'
 import type { LockedPayment, PaymentReading } from '#shared/payments/row.ts'
@@ -31,7 +32,7 @@ export async function lockPayments(
     select p.*, s.top_up_until_expiry, service_now() as now
     from payments p
     join stores s on s.store_id = p.store_id
-    where p.payment_id = any (${[...part]})
+    where p.payment_id = any (${column(part)}::text[])
     order by p.payment_id
     for update of p`
   // Ids are ASCII: sorted here as Postgres sorts them.

@@ -1,4 +1,5 @@
 import { assert } from '#shared/assert.ts'
+import { column } from '#shared/db/columns.ts'
 import { inParts } from '#shared/db/parts.ts'
 import type { Tx } from '#shared/db.ts'
 import { type EventDraft, insertEvents, paymentEvent } from '#shared/events.ts'
@@ -115,17 +116,17 @@ async function writeMoves(tx: Tx, decided: readonly Decided[]): Promise<void> {
   await tx`
     with given as (
       select * from unnest(
-        ${after(({ paymentId }) => paymentId)}::text[],
-        ${after(() => newOrderKey())}::text[],
-        ${decided.map(({ before }) => before.status)}::text[],
-        ${after(({ status }) => status)}::text[],
-        ${decided.map(({ trigger }) => trigger)}::text[],
-        ${after(({ txHash }) => txHash)}::text[],
-        ${after(({ blockNumber }) => blockNumber)}::bigint[],
-        ${after(({ receivedBaseUnits }) => receivedBaseUnits.toString())}::numeric[],
-        ${after(({ isSimulated }) => isSimulated)}::boolean[],
-        ${after(({ detectedAt }) => detectedAt?.toISOString() ?? null)}::timestamptz[],
-        ${after(({ settledAt }) => settledAt?.toISOString() ?? null)}::timestamptz[]
+        ${column(after(({ paymentId }) => paymentId))}::text[],
+        ${column(after(() => newOrderKey()))}::text[],
+        ${column(decided.map(({ before }) => before.status))}::text[],
+        ${column(after(({ status }) => status))}::text[],
+        ${column(decided.map(({ trigger }) => trigger))}::text[],
+        ${column(after(({ txHash }) => txHash))}::text[],
+        ${column(after(({ blockNumber }) => blockNumber))}::bigint[],
+        ${column(after(({ receivedBaseUnits }) => receivedBaseUnits.toString()))}::numeric[],
+        ${column(after(({ isSimulated }) => isSimulated))}::boolean[],
+        ${column(after(({ detectedAt }) => detectedAt?.toISOString() ?? null))}::timestamptz[],
+        ${column(after(({ settledAt }) => settledAt?.toISOString() ?? null))}::timestamptz[]
       ) as t (
         payment_id, move_key, from_status, to_status, trigger, tx_hash, block_number, received, is_simulated,
         detected_at, settled_at
