@@ -36,6 +36,13 @@ type Watched = {
 export type Accounts = {
   /** From the next reading on, these recipients' token accounts are read, and no others. */
   expect(recipients: readonly string[]): Promise<void>
+  /** Accounts of which nothing was read yet. */
+  newCount(): number
+  /**
+   * Sees what accounts hold of which nothing was read yet: up to the slot it answers blocks have to be read, and nothing of
+   * their histories from there on.
+   */
+  prime(): Promise<number>
   /** Accounts that ring. */
   list(): string[]
   /** An account changed in this slot. */
@@ -87,6 +94,8 @@ export function createAccounts(deps: AccountsDeps): Accounts {
   const watched = new Map<string, Watched>()
   const accountsOf = createDeriving(deps)
   const look = createLook(deps)
+  const isNew = ({ since, isSeen, isEnding }: Watched) =>
+    since === undefined && !isSeen && !isEnding
   const isRung = ({ rungAt }: Watched) => rungAt !== undefined
   const select = (isWanted: (one: Watched) => boolean) => [...watched.values()].filter(isWanted)
   return {
@@ -107,6 +116,16 @@ export function createAccounts(deps: AccountsDeps): Accounts {
       one.rungAt = Math.max(slot, one.rungAt ?? 0)
       one.isRungExactly = true
       one.warmUntilMs = nowMs() + WARM_MS
+    },
+    newCount: () => select(isNew).length,
+    async prime() {
+      const unknown = select(isNew)
+      const names = unknown.map(({ account }) => account)
+      const found = await readFingerprints(reader, names, 0)
+      for (const [index, one] of unknown.entries()) {
+        Object.assign(one, { fingerprint: found[index]?.fingerprint, isSeen: true })
+      }
+      return Math.max(0, ...found.map(({ slot }) => slot))
     },
     distrust: look.distrust,
     areKnown: () => select((one) => !one.isEnding && !(one.isSeen && one.isSeenAgain)).length === 0,
@@ -175,7 +194,7 @@ function createLook({ reader, nowMs, isListening }: AccountsDeps) {
       const accounts = cold.map(({ account }) => account)
       const fingerprints = await readFingerprints(reader, accounts, to)
       for (const [index, one] of cold.entries()) {
-        const fingerprint = fingerprints[index]
+        const fingerprint = fingerprints[index]?.fingerprint
         if (one.fingerprint === fingerprint) continue
         const warmUntilMs = one.fingerprint === undefined ? 0 : now + WARM_MS
         const ring = { rungAt: to, isRungExactly: false, warmUntilMs }
@@ -188,8 +207,11 @@ function createLook({ reader, nowMs, isListening }: AccountsDeps) {
 
 /** Prepares an account for a reading from a slot on: one that is new, that ends, or whose slots come again. */
 function begin(one: Watched, from: number): void {
+  const isPrimed = one.since === undefined && one.isSeen
+  if (isPrimed) one.readTo = from - 1
   one.since ??= from
   if (one.isEnding) one.endedAt ??= from
+  if (isPrimed) return
   if (one.readTo < from && one.since !== from) return
   // What comes again was not stored, or left the chain.
   Object.assign(one, { readTo: from - 1, rungAt: from, isRungExactly: false })

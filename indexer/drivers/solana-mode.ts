@@ -9,18 +9,22 @@ export type Reading = 'auto' | 'accounts' | 'blocks'
 export type Mode = {
   readonly isByAccounts: boolean
   /** Recipients worth naming: with more, everybody's transfers are read anyway. */
-  readonly recipientsMax: number
+  recipientsMax(isSparing: boolean): number
+  /** Whether accounts are to ring: not where so many are read only while calls are spared. */
+  readonly mayListen: boolean
   /** Milliseconds between rings for new slots; undefined when nobody waits for one. */
   readonly headEveryMs: number | undefined
   /** Milliseconds between two steps of finality: each second reading asks for every account, or for so many balances. */
   finalityEveryMs(balanceCount: number): number
-  /** Decides anew for so many recipients. */
-  choose(recipientCount: number): void
+  /** Decides anew for so many recipients, and whether calls are spared. */
+  choose(recipientCount: number, isSparing: boolean): void
 }
 
 /** Recipients with whom accounts are the cheaper way, and with whom they become it again: apart, so that nothing swings. */
 const ACCOUNTS_MAX = 40
 const ACCOUNTS_AGAIN_MAX = 25
+/** The same while calls are spared: each block costs one, a look at a hundred accounts likewise. */
+const ACCOUNTS_SPARING_MAX = 400
 /** Recipients when accounts are forced: ten times what was measured. */
 const FORCED_MAX = 10_000
 const BLOCKS_HEAD_MS = 1_000
@@ -36,7 +40,13 @@ export function createMode(reading: Reading, log: Log): Mode {
     get isByAccounts() {
       return isByAccounts
     },
-    recipientsMax: { auto: ACCOUNTS_MAX, accounts: FORCED_MAX, blocks: 0 }[reading],
+    recipientsMax(isSparing) {
+      const auto = isSparing ? ACCOUNTS_SPARING_MAX : ACCOUNTS_MAX
+      return { auto, accounts: FORCED_MAX, blocks: 0 }[reading]
+    },
+    get mayListen() {
+      return reading !== 'auto' || count <= ACCOUNTS_MAX
+    },
     get headEveryMs() {
       if (!isByAccounts) return BLOCKS_HEAD_MS
       return count > 0 ? ACCOUNTS_HEAD_MS : undefined
@@ -45,10 +55,11 @@ export function createMode(reading: Reading, log: Log): Mode {
       const byBlocks = balanceCount * FINALITY_MS_PER_BALANCE
       return Math.min(FINALITY_MS_MAX, isByAccounts ? count * FINALITY_MS_PER_RECIPIENT : byBlocks)
     },
-    choose(recipientCount) {
+    choose(recipientCount, isSparing) {
       count = recipientCount
       if (reading !== 'auto') return
-      const next = count <= (isByAccounts ? ACCOUNTS_MAX : ACCOUNTS_AGAIN_MAX)
+      const max = isByAccounts ? ACCOUNTS_MAX : ACCOUNTS_AGAIN_MAX
+      const next = count <= (isSparing ? ACCOUNTS_SPARING_MAX : max)
       if (next !== isByAccounts)
         log.info('reads the chain another way', { byAccounts: next, count })
       isByAccounts = next

@@ -38,16 +38,17 @@ const BLOCKS_PER_BATCH = 8
 /** Pages of one account's history in one reading: a million signatures. More is nobody's shop. */
 const PAGES_MAX = 1_000
 
-/** What each account holds now, in a form that only can be compared. Throws `lagging` when the node is behind `slot`. */
+/** What each account holds now, in a form that only can be compared, and by which slot. Throws `lagging` when the node is behind `slot`. */
 export async function readFingerprints(
   reader: Reader,
   accounts: readonly string[],
   slot: number,
-): Promise<string[]> {
+): Promise<{ fingerprint: string; slot: number }[]> {
   // The amount (spl.solana.com/token, Account): the rest of a token account tells nothing of money.
   const dataSlice = { offset: 64, length: 8 }
   const config = { commitment: 'confirmed', minContextSlot: slot, dataSlice } as const
-  return (await readAccounts(reader, accounts, config)).map(({ value }) => toFingerprint(value))
+  const found = await readAccounts(reader, accounts, config)
+  return found.map((one) => ({ fingerprint: toFingerprint(one.value), slot: one.slot }))
 }
 
 type AccountsConfig = {

@@ -16,6 +16,7 @@ import { checkMints, checkProviders, verifyGenesis } from './solana-check.ts'
 import { createMode, type Mode } from './solana-mode.ts'
 import { createRanges, type Ranges } from './solana-ranges.ts'
 import { type Reader, readBlockAt, readFirstSlot } from './solana-read.ts'
+import { createSparing } from './solana-sparing.ts'
 import { createTip, type Tip } from './solana-tip.ts'
 import { type Bell, openBell, PING_CALL } from './solana-wake.ts'
 
@@ -47,25 +48,28 @@ const RING_AGAIN_MS = 300
 export function createSolanaDriver(deps: DriverDeps): Driver {
   const parts = createParts(deps)
   const { rpc, reader, tip, mode, ranges, accounts } = parts
-  let isSparing = false
-  // Accounts that are new cost calls once, each of its own.
-  const arrangeSparing = () => rpc.spare(isSparing && accounts.areKnown())
+  const sparing = createSparing(rpc, mode, accounts)
+  let headSlot = 0
   let finality = { slot: 0, readAtMs: Number.NEGATIVE_INFINITY }
   return {
     nearBlocks: 0,
-    recipientsMax: mode.recipientsMax,
+    get recipientsMax() {
+      return mode.recipientsMax(sparing.isWanted)
+    },
     async check() {
       await checkProviders(rpc)
       const programs = await checkMints(reader, deps.deployment)
       for (const [mint, program] of programs) parts.programs.set(mint, program)
       await tip.read()
     },
-    head: () => tip.read(),
+    async head() {
+      const head = await tip.read()
+      headSlot = head.number
+      return head
+    },
     async expect(recipients) {
-      mode.choose(recipients.length)
-      await accounts.expect(mode.isByAccounts ? recipients : [])
+      await sparing.expect(recipients, headSlot)
       arrangeBell(parts)
-      arrangeSparing()
     },
     firstNumber: () => readFirstSlot(reader),
     async finalizedNumber() {
@@ -83,14 +87,17 @@ export function createSolanaDriver(deps: DriverDeps): Driver {
       return { block, transfers: (await readBlocks(reader, number, number, 'confirmed')).transfers }
     },
     async rangeWithTransfers(from, to) {
-      const { isByAccounts } = mode
+      const isByAccounts = from > sparing.blocksTo
       const range = await (isByAccounts
         ? readByAccounts(parts, from, to)
-        : readBlocks(reader, from, to, 'confirmed'))
+        : readBlocks(reader, from, Math.min(to, sparing.blocksTo), 'confirmed'))
       ranges.note(from, range.last.number, isByAccounts)
       return range
     },
-    auditTransfers: (from, to, terms) => readTwice(parts, from, to, terms),
+    auditTransfers(from, to, terms) {
+      sparing.noteAgain(to)
+      return readTwice(parts, from, to, terms)
+    },
     wake(onWake) {
       parts.bell?.stop()
       parts.bell = openParts(parts, onWake)
@@ -102,10 +109,7 @@ export function createSolanaDriver(deps: DriverDeps): Driver {
       socketAlive: parts.bell?.isAlive() ?? false,
       ...(tip.seenAtMs === undefined ? {} : { lastHeadAtMs: tip.seenAtMs }),
     }),
-    spare(next) {
-      isSparing = next
-      arrangeSparing()
-    },
+    spare: sparing.want,
     async stop() {
       parts.stopRinging()
       parts.bell?.stop()
@@ -171,7 +175,7 @@ function openParts(parts: Parts, onWake: Parameters<Driver['wake']>[0]): Bell {
 
 function arrangeBell({ bell, mode, accounts }: Parts): void {
   bell?.setPace(mode.headEveryMs)
-  bell?.listen(accounts.list())
+  bell?.listen(mode.mayListen ? accounts.list() : [])
 }
 
 async function readByAccounts(parts: Parts, from: number, to: number): Promise<RangeWithTransfers> {
