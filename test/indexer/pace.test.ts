@@ -134,7 +134,8 @@ async function begin(chain: TestChain, blockTimeMs: number, one: Case): Promise<
   await until(
     async () => {
       const [row] = await db<{ isRead: boolean | null }[]>`
-        select block_number >= ${first} and audited_number >= ${first} - confirmations as is_read
+        select block_number >= ${first} and audited_number >= ${first} - confirmations
+            and head_seen_at is not null as is_read
         from deployments`
       return row?.isRead
     },
