@@ -1,13 +1,14 @@
 import { join } from 'node:path'
 import process from 'node:process'
 import { pathToFileURL } from 'node:url'
+import { column } from '#shared/db/columns.ts'
 import { openDb, type Tx, withTransaction } from '#shared/db.ts'
 import { newId, newOrderKey } from '#shared/ids.ts'
 
 /**
  * `squid-main.ts <folder> <database URL> <RPC URL> <token> <last block>`: an indexer made of @subsquid/evm-processor, as its
  * documentation shows one, with a sink that stores the rows that ours stores: transfer, inbox, payment, move, event and
- * cursor, many at a time in one transaction for each batch. It knows the recipients beforehand, filters by them, and finds
+ * cursor, many at a time in one transaction for each batch, sent as columns like ours. It knows the recipients beforehand, filters by them, and finds
  * payments in memory. It does not do what ours does besides: ask the database who is meant, lock, read a second time.
  * Prints `{"seconds"}` when the last block is committed, and nothing else.
  */
@@ -98,6 +99,8 @@ new EvmBatchProcessor()
     }
   })
 
+type Rows = ReturnType<typeof toRows>
+
 function toRows(header: SquidBlock['header'], log: SquidLog, payment: Payment) {
   const at = new Date(header.timestamp).toISOString()
   const { paymentId: payment_id, storeId: store_id, accountId: account_id, mode } = payment
@@ -123,8 +126,7 @@ function toRows(header: SquidBlock['header'], log: SquidLog, payment: Payment) {
       ...{ transfer_id, deployment, network, mode, block_hash: header.hash, token: name, contract },
       ...{ tx_hash: log.transactionHash, log_index: log.logIndex, block_number: header.height },
       ...{ block_time: at, decimals, sender: `0x${log.topics[1]?.slice(26)}`, address, payment_id },
-      ...{ amount_base_units: amount, state: 'MATCHED', rule: 'exact', candidates: [] },
-      ...{ is_final: false, is_held: false, seen_at: at },
+      ...{ amount_base_units: amount, state: 'MATCHED', rule: 'exact' },
     },
     listed: { store_id, transfer_id, state: 'MATCHED', mode },
     moved: {
@@ -139,31 +141,61 @@ function toRows(header: SquidBlock['header'], log: SquidLog, payment: Payment) {
   }
 }
 
-async function insert(tx: Tx, rows: readonly ReturnType<typeof toRows>[]): Promise<void> {
+async function insert(tx: Tx, rows: readonly Rows[]): Promise<void> {
+  const of = (pick: (row: Rows) => string | number) => column(rows.map(pick))
+  const sent = <T>(pick: (row: Rows) => T, name: keyof T) => of((row) => pick(row)[name] as string)
+  await insertTransfers(tx, (name) => sent(({ transfer }) => transfer, name))
   await tx`
-    insert into transfers
-    select * from jsonb_populate_recordset(null::transfers, ${tx.json(rows.map((row) => row.transfer))})
+    insert into inbox (store_id, mode, transfer_id, state)
+    select * from unnest(
+      ${of(({ listed }) => listed.store_id)}::text[], ${of(({ listed }) => listed.mode)}::text[],
+      ${of(({ listed }) => listed.transfer_id)}::text[], ${of(({ listed }) => listed.state)}::text[]
+    )
     on conflict do nothing`
+  await insertMoves(tx, (name) => sent(({ moved }) => moved, name))
+  const event = (name: keyof Rows['event']) => sent((row) => row.event, name)
   await tx`
-    insert into inbox
-    select * from jsonb_populate_recordset(null::inbox, ${tx.json(rows.map((row) => row.listed))})
+    insert into events (event_id, order_key, store_id, account_id, mode, payment_id, type, body, created_at)
+    select * from unnest(
+      ${event('event_id')}::text[], ${event('order_key')}::text[], ${event('store_id')}::text[],
+      ${event('account_id')}::text[], ${event('mode')}::text[], ${event('payment_id')}::text[],
+      ${event('type')}::text[], ${event('body')}::text[], ${event('created_at')}::timestamptz[]
+    )
     on conflict do nothing`
-  const moves = tx.json(rows.map((row) => row.moved))
+}
+
+async function insertTransfers(tx: Tx, of: (name: keyof Rows['transfer']) => string) {
+  await tx`
+    insert into transfers (transfer_id, deployment, network, mode, block_hash, tx_hash, log_index,
+      block_number, block_time, token, contract, decimals, sender, address, amount_base_units, state,
+      payment_id, rule)
+    select * from unnest(
+      ${of('transfer_id')}::text[], ${of('deployment')}::text[], ${of('network')}::text[],
+      ${of('mode')}::text[], ${of('block_hash')}::text[], ${of('tx_hash')}::text[],
+      ${of('log_index')}::integer[], ${of('block_number')}::bigint[], ${of('block_time')}::timestamptz[],
+      ${of('token')}::text[], ${of('contract')}::text[], ${of('decimals')}::integer[],
+      ${of('sender')}::text[], ${of('address')}::text[], ${of('amount_base_units')}::numeric[],
+      ${of('state')}::text[], ${of('payment_id')}::text[], ${of('rule')}::text[]
+    )
+    on conflict do nothing`
+}
+
+async function insertMoves(tx: Tx, of: (name: keyof Rows['moved']) => string) {
   await tx`
     update payments p set
       status = 'DETECTED', tx_hash = g.tx_hash, block_number = g.block_number,
       received_base_units = g.received, detected_at = g.at
-    from jsonb_to_recordset(${moves}) as g (
-      payment_id text, tx_hash text, block_number bigint, received numeric, at timestamptz
-    )
+    from unnest(
+      ${of('payment_id')}::text[], ${of('tx_hash')}::text[], ${of('block_number')}::bigint[],
+      ${of('received')}::numeric[], ${of('at')}::timestamptz[]
+    ) g (payment_id, tx_hash, block_number, received, at)
     where p.payment_id = g.payment_id`
   await tx`
-    insert into payment_moves
-    select * from jsonb_populate_recordset(null::payment_moves, ${moves})
-    on conflict do nothing`
-  await tx`
-    insert into events
-    select * from jsonb_populate_recordset(null::events, ${tx.json(rows.map((row) => row.event))})
+    insert into payment_moves (payment_id, move_key, from_status, to_status, trigger, at)
+    select * from unnest(
+      ${of('payment_id')}::text[], ${of('move_key')}::text[], ${of('from_status')}::text[],
+      ${of('to_status')}::text[], ${of('trigger')}::text[], ${of('at')}::timestamptz[]
+    )
     on conflict do nothing`
 }
 
