@@ -47,6 +47,8 @@ export async function readKnownAddresses(
 
 /** Most payments ranked for one transfer: beyond a handful the answer is "ambiguous" anyway. */
 const NEAR_CANDIDATES_MAX = 20
+/** Transfers for which one plan is as good as another. */
+const FEW_HITS_MAX = 20
 
 /** Everybody each transfer may be meant for, as far as the rules look, in one query; answers a list per hit. */
 export async function readCandidates(
@@ -59,6 +61,10 @@ export async function readCandidates(
   if (hits.length === 0) return found
   const mode = deployment.slice(deployment.indexOf(':') + 1)
   const seen = <T>(pick: (one: Observation) => T) => hits.map((hit) => pick(hit.observation))
+  // The planner looks into an array that is given, and would make a new plan each time: for a few transfers, at the tip, that
+  // takes longer than the query.
+  const given = (values: ReturnType<typeof sql>) =>
+    hits.length <= FEW_HITS_MAX ? sql`(select ${values})` : values
   const byReference = sql`
       union all
       select seen.index, 'reference', p.payment_id, null
@@ -69,14 +75,14 @@ export async function readCandidates(
   const rows = await sql<(FoundRow & { index: number })[]>`
     with seen as (
       select * from unnest(
-        ${column(hits.map((_, index) => index))}::integer[],
-        ${column(seen((one) => one.to))}::text[],
-        ${column(hits.map(({ token }) => token))}::text[],
-        ${column(hits.map(({ decimals }) => decimals))}::integer[],
-        ${column(seen((one) => one.amountBaseUnits.toString()))}::numeric[],
-        ${column(seen((one) => one.blockNumber))}::bigint[],
-        ${column(seen((one) => new Date(one.blockTimeMs).toISOString()))}::timestamptz[],
-        ${column(seen((one) => one.references?.join() ?? null))}::text[]
+        ${given(sql`${column(hits.map((_, index) => index))}::integer[]`)},
+        ${given(sql`${column(seen((one) => one.to))}::text[]`)},
+        ${given(sql`${column(hits.map(({ token }) => token))}::text[]`)},
+        ${given(sql`${column(hits.map(({ decimals }) => decimals))}::integer[]`)},
+        ${given(sql`${column(seen((one) => one.amountBaseUnits.toString()))}::numeric[]`)},
+        ${given(sql`${column(seen((one) => one.blockNumber))}::bigint[]`)},
+        ${given(sql`${column(seen((one) => new Date(one.blockTimeMs).toISOString()))}::timestamptz[]`)},
+        ${given(sql`${column(seen((one) => one.references?.join() ?? null))}::text[]`)}
       ) as t (index, address, token, decimals, amount, block_number, block_time, refs)
     ),
     sure as (
