@@ -17,7 +17,7 @@ import { createLanes } from './lanes.ts'
 import type { Mailer } from './mailer.ts'
 import { createNumbers, type Numbers } from './numbers.ts'
 import { ATTEMPT_TIMEOUT_MS, createPoster } from './post.ts'
-import { createPump } from './pump.ts'
+import { createPump, type Pump } from './pump.ts'
 import { hasWaitingEvents } from './queries.ts'
 import { openQueue, QueueLostError } from './queue.ts'
 import { createQueuePort } from './queue-port.ts'
@@ -143,9 +143,10 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
     loops = [
       turn('relay', async () => {
         const mayRelay = isRung || (await hasWaitingEvents(deps.db))
-        const eventCount = mayRelay ? await wheels.relay() : 0
+        const { eventCount, isFull } = mayRelay ? await wheels.relay() : NOTHING_RELAYED
         lastRelayAtMs = deps.monotonicMs()
-        isRung = eventCount > 0 || (await bells.relay.wait(timing.pollMs, signal))
+        // Where some were relayed but not all that fit, a look whether others wait is cheaper than relaying again.
+        isRung = eventCount > 0 ? isFull : await bells.relay.wait(timing.pollMs, signal)
       }),
       turn('refill', async () => {
         await bells.refill.wait(timing.sweepMs, signal)
@@ -225,7 +226,7 @@ function assemble(deps: DispatcherDeps, timing: Timing) {
       backlog.ended(storeIds)
       backlog.suspect(released)
       if (backlog.needsRefill()) bells.refill.ring()
-      if (pump.hasRoom()) bells.pump.ring()
+      if (pump.room() > 0) bells.pump.ring()
     },
   })
   const pump = createPump({
@@ -248,8 +249,9 @@ function assemble(deps: DispatcherDeps, timing: Timing) {
     rooms: backlog.rooms,
     slowStoreIds: lanes.slowKeys,
     wideStoreIds: backlog.storeIds,
+    jobRoom: pump.room,
   }
-  const steps = createRelaySteps(relayDeps, { backlog, fresh, numbers, bells })
+  const steps = createRelaySteps(relayDeps, { backlog, fresh, numbers, bells, pump })
   return { ...steps, bells, lanes, numbers, pump, queue, recorder }
 }
 
@@ -258,24 +260,34 @@ type RelayParts = {
   readonly fresh: Fresh
   readonly numbers: Numbers
   readonly bells: Bells
+  readonly pump: Pump
 }
 
+/** What a step of the relay did: how many events, and whether they were as many as it takes at once. */
+type RelayStep = { readonly eventCount: number; readonly isFull: boolean }
+
+const NOTHING_RELAYED: RelayStep = { eventCount: 0, isFull: false }
+
 /** What relays events and queues deliveries, each step with all that follows in this process. */
-function createRelaySteps(relayDeps: RelayDeps, { backlog, fresh, numbers, bells }: RelayParts) {
+function createRelaySteps(relayDeps: RelayDeps, parts: RelayParts) {
+  const { backlog, fresh, numbers, bells, pump } = parts
   let relaySize = RELAY_BATCH_MIN
   function pumpIf(counts: ReadonlyMap<string, number>): void {
     if (counts.size > 0) bells.pump.ring()
   }
   return {
-    /** Relays events; answers how many. */
-    async relay(): Promise<number> {
-      const { eventCount, promotedCounts, fresh: read } = await relayEvents(relayDeps, relaySize)
-      relaySize = eventCount < relaySize ? RELAY_BATCH_MIN : RELAY_BATCH_MAX
+    /** Relays events, and begins posting when they are few. */
+    async relay(): Promise<RelayStep> {
+      const relayed = await relayEvents(relayDeps, relaySize)
+      const { eventCount, promotedCounts, bundles } = relayed
+      const isFull = eventCount >= relaySize
+      relaySize = isFull ? RELAY_BATCH_MAX : RELAY_BATCH_MIN
       numbers.relayed(eventCount)
-      fresh.add(read.deliveries, read.readAtMs)
+      fresh.add(relayed.fresh.deliveries, relayed.fresh.readAtMs)
       backlog.queued(promotedCounts)
-      pumpIf(promotedCounts)
-      return eventCount
+      if (!relayed.isDrained) bells.pump.ring()
+      await pump.take(bundles)
+      return { eventCount, isFull }
     },
     async refill(): Promise<void> {
       const storeIds = backlog.takeRefill()

@@ -12,7 +12,7 @@ import {
 import { FRESH_MS, type Fresh } from './fresh.ts'
 import { type Job, unpack } from './job.ts'
 import type { Lanes, Outcome } from './lanes.ts'
-import { BUNDLE_MAX, type Queue } from './queue.ts'
+import { BUNDLE_MAX, type Bundle, type Queue } from './queue.ts'
 import { GIVE_BACK_MS, type Recorder } from './recorder.ts'
 
 /** Deliveries taken from the queue at once, a count; a job's are taken together. */
@@ -42,8 +42,10 @@ export type PumpDeps = DeliverDeps & {
 export type Pump = {
   /** Takes about as many deliveries as there is room for and begins them; answers how many it took. */
   fill(): Promise<number>
-  /** Whether there is room for more. */
-  hasRoom(): boolean
+  /** Begins jobs that somebody else took from the queue for this process. */
+  take(bundles: readonly Bundle[]): Promise<void>
+  /** How many jobs there is room for, a count. */
+  room(): number
   /** Gives back what has waited too long for its endpoint. */
   giveBackLate(): void
   /** Begins nothing more, waits for what is on its way, and gives back the rest. */
@@ -55,10 +57,11 @@ export function createPump(deps: PumpDeps): Pump {
   const { lanes, recorder } = deps
   let isStopping = false
 
-  const room = () =>
-    recorder.pendingCount() >= UNWRITTEN_MAX
-      ? 0
-      : Math.max(0, Math.min(FETCH_MAX, WAITING_MAX - lanes.waitingCount()))
+  const room = () => {
+    if (isStopping || recorder.pendingCount() >= UNWRITTEN_MAX) return 0
+    const count = Math.max(0, Math.min(FETCH_MAX, WAITING_MAX - lanes.waitingCount()))
+    return Math.ceil(count / BUNDLE_MAX)
+  }
   const isLate = (prepared: Prepared) => deps.monotonicMs() - prepared.preparedAtMs > deps.waitMsMax
   const returnJob = (job: Job, deferMs: number) =>
     recorder.add({ kind: 'given-back', job, deferMs })
@@ -104,18 +107,27 @@ export function createPump(deps: PumpDeps): Pump {
     }
   }
 
+  async function take(bundles: readonly Bundle[]): Promise<number> {
+    const jobs = unpack(bundles)
+    if (jobs.length === 0) return 0
+    const { prepared, voided } = await prepare(deps, deps, jobs)
+    for (const job of voided) recorder.add({ kind: 'voided', job })
+    for (const one of prepared) {
+      if (isStopping) returnJob(one.job, 0)
+      else lanes.add(one.delivery.storeId, one)
+    }
+    begin()
+    return jobs.length
+  }
+
   return {
-    hasRoom: () => room() > 0,
+    room,
     async fill() {
       const count = room()
-      if (count === 0 || isStopping) return 0
-      const jobs = unpack(await deps.queue.fetch(Math.ceil(count / BUNDLE_MAX)))
-      if (jobs.length === 0) return 0
-      const { prepared, voided } = await prepare(deps, deps, jobs)
-      for (const job of voided) recorder.add({ kind: 'voided', job })
-      for (const one of prepared) lanes.add(one.delivery.storeId, one)
-      begin()
-      return jobs.length
+      return count === 0 ? 0 : take(await deps.queue.fetch(count))
+    },
+    async take(bundles) {
+      await take(bundles)
     },
     giveBackLate() {
       for (const { job } of lanes.withdraw(isLate)) returnJob(job, GIVE_BACK_MS)

@@ -37,7 +37,7 @@ export function createQueuePort(deps: {
   }
   return {
     send: (tx, jobs) => use((queue) => queue.send(tx, jobs)),
-    fetch: (count) => use((queue) => queue.fetch(count)),
+    fetch: (count, tx) => use((queue) => queue.fetch(count, tx)),
     settle: (tx, bundles) => use((queue) => queue.settle(tx, bundles)),
     reopen() {
       opening ??= openAgain().finally(() => {

@@ -57,8 +57,11 @@ export type Bundle = Promotions & {
 export type Queue = {
   /** Adds jobs in the caller's transaction. @throws QueueLostError */
   send(tx: Tx, jobs: readonly Promotions[]): Promise<void>
-  /** Takes up to `count` jobs, oldest first; each is this process's until it is settled or expires. */
-  fetch(count: number): Promise<Bundle[]>
+  /**
+   * Takes up to `count` jobs, oldest first; each is this process's until it is settled or expires. In the caller's transaction,
+   * when one is given: then also those that were added in it, and all of them only when it commits.
+   */
+  fetch(count: number, tx?: Tx): Promise<Bundle[]>
   /** Removes jobs in the caller's transaction. */
   settle(tx: Tx, bundles: readonly Bundle[]): Promise<void>
   /** Ends its connections. */
@@ -113,8 +116,9 @@ export async function openQueue(options: {
       const ids = await boss.insert(QUEUE_NAME, rows, { db: within(tx), returnId: true })
       if (ids?.length !== jobs.length) throw new QueueLostError('the queue took no jobs')
     },
-    async fetch(count) {
-      const jobs = await boss.fetch<Promotions>(QUEUE_NAME, { batchSize: count })
+    async fetch(count, tx) {
+      const options = { batchSize: count, ...(tx === undefined ? {} : { db: within(tx) }) }
+      const jobs = await boss.fetch<Promotions>(QUEUE_NAME, options)
       return jobs.map(({ id, data, retryCount }) => ({ ...data, id, retryCount }))
     },
     async settle(tx, bundles) {
@@ -154,6 +158,8 @@ async function declareQueue(boss: PgBoss, expireInSeconds: number): Promise<void
   }
   await boss.createQueue(QUEUE_NAME, settings)
   await boss.updateQueue(QUEUE_NAME, settings)
+  // pg-boss reads a queue's settings before its first statement: so now, and not between two that are to follow each other.
+  await boss.insert(QUEUE_NAME, [])
 }
 
 /** Lets pg-boss run its statement inside our transaction. */

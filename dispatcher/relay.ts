@@ -1,4 +1,4 @@
-import { type Db, withTransaction } from '#shared/db.ts'
+import { type Db, type Tx, withTransaction } from '#shared/db.ts'
 import { newId } from '#shared/ids.ts'
 import type { DueDelivery } from './attempt-queries.ts'
 import {
@@ -10,7 +10,7 @@ import {
   reclaimBundles,
   type Windows,
 } from './queries.ts'
-import { BUNDLE_MAX, bundle, type Promotions, type Queue } from './queue.ts'
+import { BUNDLE_MAX, type Bundle, bundle, type Promotions, type Queue } from './queue.ts'
 import { RETRY_WINDOW_MS } from './retry.ts'
 
 /** Events numbered in one transaction, a count. */
@@ -37,6 +37,8 @@ export type RelayDeps = {
   readonly queuedForMs: number
   /** How many deliveries of each store may go into the queue without a look at what it has waiting. */
   readonly rooms: () => Rooms
+  /** How many jobs this process has room for now, a count. */
+  readonly jobRoom: () => number
   /** Stores whose endpoint does not answer in time, as far as this process knows. */
   readonly slowStoreIds: () => readonly string[]
   /** Stores that had a whole window due when it was last looked, and whose endpoint answers. */
@@ -50,6 +52,10 @@ export type Relayed = {
   readonly eventCount: number
   /** Deliveries queued, by store. */
   readonly promotedCounts: ReadonlyMap<string, number>
+  /** Jobs taken from the queue as they were added: this process's. */
+  readonly bundles: readonly Bundle[]
+  /** Whether nothing was left in the queue for this process to take. */
+  readonly isDrained: boolean
   /** What was read of those that were queued as they were made. */
   readonly fresh: {
     readonly deliveries: readonly (DueDelivery & { token: string })[]
@@ -73,9 +79,13 @@ export async function relayEvents(deps: RelayDeps, eventCountMax: number): Promi
     const queued = events.filter((event) => event.bundle !== null)
     const held = heldStoreIds(deps, events)
     const promoted = held.length === 0 ? [] : await promoteDue(tx, held, windowsOf(deps))
-    await deps.queue.send(tx, [...freshBundles(queued, deliveryIds), ...bundle(promoted)])
+    const taken = await sendAndTake(deps, tx, [
+      ...freshBundles(queued, deliveryIds),
+      ...bundle(promoted),
+    ])
     const promotedCounts = countByStore([...queued, ...promoted])
-    return { eventCount: events.length, promotedCounts, fresh: { deliveries: queued, readAtMs } }
+    const fresh = { deliveries: queued, readAtMs }
+    return { eventCount: events.length, promotedCounts, fresh, ...taken }
   })
 }
 
@@ -98,6 +108,26 @@ function freshBundles(
     }
   }
   return [...bundles.values()]
+}
+
+/**
+ * Adds jobs, and takes one that comes alone at once: its event is posted one round trip sooner than if it were fetched after
+ * the commit.
+ */
+async function sendAndTake(
+  { queue, jobRoom }: RelayDeps,
+  tx: Tx,
+  jobs: readonly Promotions[],
+): Promise<Pick<Relayed, 'bundles' | 'isDrained'>> {
+  const count = jobs.length === 1 ? jobRoom() : 0
+  const sent = queue.send(tx, jobs)
+  if (count === 0) {
+    await sent
+    return { bundles: [], isDrained: jobs.length === 0 }
+  }
+  // On the wire behind the other statement, whose answer nothing here depends on. Should it get there first, it misses the job.
+  const [bundles] = await Promise.all([queue.fetch(count, tx), sent])
+  return { bundles, isDrained: bundles.length > 0 && bundles.length < count }
 }
 
 /**

@@ -164,6 +164,7 @@ describe('what the dispatcher survives', () => {
         },
         queuedForMs: 500,
         rooms: () => ({ roomCount: 16, others: {} }),
+        jobRoom: () => 0,
         slowStoreIds: nobody,
         wideStoreIds: nobody,
         monotonicMs: () => performance.now(),

@@ -1,0 +1,105 @@
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, describe, test } from 'node:test'
+import { silentLog } from '#shared/log.ts'
+import { BUNDLE_MAX, openQueue, type Queue } from '../../dispatcher/queue.ts'
+import { RELAY_BATCH_MAX, type RelayDeps, relayEvents } from '../../dispatcher/relay.ts'
+import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { emit, type Shop, seedShop } from './support.ts'
+
+const JOB_ROOM = 4
+
+describe('relaying', () => {
+  let database: TestDatabase
+  let ours: Queue
+  let theirs: Queue
+  let shop: Shop
+  before(async () => {
+    database = await createTestDatabase()
+    const options = {
+      databaseUrl: database.url,
+      prepare: true,
+      expireInSeconds: 30,
+      log: silentLog,
+    }
+    ours = await openQueue(options)
+    theirs = await openQueue(options)
+  })
+  after(async () => {
+    await ours.stop()
+    await theirs.stop()
+    await database.drop()
+  })
+  beforeEach(async () => {
+    shop = await seedShop(database.db, 'http://127.0.0.1:9/')
+  })
+
+  const relay = (jobRoom: number, roomCount = 1_000) => relayEvents(deps(jobRoom, roomCount), 100)
+  const deps = (jobRoom: number, roomCount: number): RelayDeps => ({
+    db: database.db,
+    queue: ours,
+    queuedForMs: 60_000,
+    rooms: () => ({ roomCount, others: {} }),
+    jobRoom: () => jobRoom,
+    slowStoreIds: () => [],
+    wideStoreIds: () => [],
+    monotonicMs: () => performance.now(),
+  })
+
+  test('an event alone is taken as its job is added, and is nobody else’s', async () => {
+    const [eventId] = await emit(database.db, shop)
+    const { bundles, isDrained, fresh } = await relay(JOB_ROOM)
+    assert.deepEqual(
+      fresh.deliveries.map((one) => one.eventId),
+      [eventId],
+    )
+    assert.deepEqual(
+      bundles.map(({ deliveryIds }) => deliveryIds),
+      [fresh.deliveries.map((one) => one.deliveryId)],
+    )
+    assert.equal(isDrained, true)
+    assert.deepEqual(await theirs.fetch(1), [])
+    await database.db.begin((tx) => ours.settle(tx, bundles))
+  })
+
+  test('a job that waits is taken first, and what is left is told', async () => {
+    await emit(database.db, shop)
+    const { bundles: none, isDrained } = await relay(0)
+    assert.deepEqual([none.length, isDrained], [0, false])
+    await emit(database.db, shop)
+    const second = await relay(1)
+    assert.deepEqual([second.bundles.length, second.isDrained], [1, false])
+    const [left, ...others] = await theirs.fetch(JOB_ROOM)
+    assert.deepEqual(
+      left?.deliveryIds,
+      second.fresh.deliveries.map((one) => one.deliveryId),
+    )
+    assert.deepEqual(others, [])
+    await database.db.begin((tx) => ours.settle(tx, [...second.bundles, ...(left ? [left] : [])]))
+  })
+
+  test('many events are left to who fetches them', async () => {
+    await emit(database.db, shop, BUNDLE_MAX + 1)
+    const { eventCount, bundles, isDrained } = await relay(JOB_ROOM, RELAY_BATCH_MAX)
+    assert.deepEqual([eventCount, bundles.length, isDrained], [BUNDLE_MAX + 1, 0, false])
+    const left = await theirs.fetch(JOB_ROOM)
+    assert.equal(left.flatMap(({ deliveryIds }) => deliveryIds).length, BUNDLE_MAX + 1)
+    await database.db.begin((tx) => ours.settle(tx, left))
+  })
+
+  test('a relay that does not commit takes nothing', async () => {
+    const [eventId] = await emit(database.db, shop)
+    const refused = new Error('no')
+    const failing: Queue = {
+      ...ours,
+      async fetch(count, tx) {
+        await ours.fetch(count, tx)
+        throw refused
+      },
+    }
+    await assert.rejects(relayEvents({ ...deps(JOB_ROOM, 16), queue: failing }, 100), refused)
+    assert.deepEqual(await theirs.fetch(1), [])
+    const { bundles, fresh } = await relay(JOB_ROOM)
+    assert.deepEqual([fresh.deliveries[0]?.eventId, bundles.length], [eventId, 1])
+    await database.db.begin((tx) => ours.settle(tx, bundles))
+  })
+})
