@@ -59,7 +59,7 @@ const LYING_SHARE = 0.3
 const RANGE_BLOCKS_MAX = 20
 
 export function createChain(contract: string, startMs: number): SimChain {
-  const genesis = { number: 1, hash: newHash(), parentHash: newHash(), timeMs: startMs }
+  const genesis = { number: 0, hash: newHash(), parentHash: newHash(), timeMs: startMs }
   let blocks: Block[] = [{ ...genesis, transfers: [] }]
   const bells = new Set<(reason: WakeReason) => void>()
   const head = (): Block => {
