@@ -8,8 +8,9 @@ import { newId, newOrderKey } from '#shared/ids.ts'
 /**
  * `squid-main.ts <folder> <database URL> <RPC URL> <token> <last block>`: an indexer made of @subsquid/evm-processor, as its
  * documentation shows one, with a sink that stores the rows that ours stores: transfer, inbox, payment, move, event and
- * cursor, many at a time in one transaction for each batch, sent as columns like ours. It knows the recipients beforehand, filters by them, and finds
- * payments in memory. It does not do what ours does besides: ask the database who is meant, lock, read a second time.
+ * cursor, many at a time in one transaction for each batch, sent as columns like ours. It knows the recipients beforehand and
+ * filters by them. Payments it looks up by address and amount, a query for a batch: checkouts make them while it runs, so that
+ * no memory has them all. It does not do what ours does besides: look who else may be meant, lock, read a second time.
  * Prints `{"seconds"}` when the last block is committed, and nothing else.
  */
 const [folder = '', databaseUrl = '', rpcUrl = '', token = '', lastBlock = ''] =
@@ -48,13 +49,8 @@ type Processor = {
 }
 
 const db = openDb({ url: databaseUrl, applicationName: 'bench-squid' })
-const payments = await db<Payment[]>`
-  select payment_id, store_id, account_id, deployment, network, mode, token, contract, decimals, address,
-    amount_base_units
-  from payments`
-const byTerms = new Map(
-  payments.map((one) => [`${wordOf(one.address)} ${one.amountBaseUnits}`, one]),
-)
+const recipients = await db<{ address: string }[]>`select distinct address from payments`
+const addressOf = new Map(recipients.map(({ address }) => [wordOf(address), address]))
 const entry = join(folder, 'node_modules', '@subsquid', 'evm-processor', 'lib', 'index.js')
 // Its log goes to the terminal that the table is printed on.
 process.env['SQD_ERROR'] = '*'
@@ -84,13 +80,16 @@ new EvmBatchProcessor()
   .addLog({
     address: [token],
     topic0: [TRANSFER_TOPIC],
-    topic2: [...new Set(payments.map(({ address }) => wordOf(address)))],
+    topic2: [...addressOf.keys()],
   })
   .run(database, async ({ store, blocks }) => {
+    const found = await findPayments(
+      store,
+      blocks.flatMap(({ logs }) => logs),
+    )
     const seen = blocks.flatMap(({ header, logs }) => {
       return logs.flatMap((log) => {
-        const amount = BigInt(log.data)
-        const payment = byTerms.get(`${log.topics[2]} ${amount}`)
+        const payment = found.get(termsOf(log))
         return payment ? [toRows(header, log, payment)] : []
       })
     })
@@ -98,6 +97,29 @@ new EvmBatchProcessor()
       await insert(store, seen.slice(start, start + ROWS_MAX))
     }
   })
+
+/** The payments that these are for, by recipient and amount as a log says them. */
+async function findPayments(tx: Tx, logs: readonly SquidLog[]): Promise<Map<string, Payment>> {
+  const found = new Map<string, Payment>()
+  for (let start = 0; start < logs.length; start += ROWS_MAX) {
+    const part = logs.slice(start, start + ROWS_MAX)
+    const rows = await tx<Payment[]>`
+      select p.payment_id, p.store_id, p.account_id, p.deployment, p.network, p.mode, p.token, p.contract, p.decimals,
+        p.address, p.amount_base_units
+      from unnest(
+        ${column(part.map(({ topics }) => addressOf.get(topics[2] ?? '') ?? ''))}::text[],
+        ${column(part.map(({ data }) => BigInt(data).toString()))}::numeric[]
+      ) g (address, amount)
+      join slots s on s.address = g.address and s.amount_base_units = g.amount
+      join payments p on p.payment_id = s.payment_id`
+    for (const row of rows) found.set(`${wordOf(row.address)} ${row.amountBaseUnits}`, row)
+  }
+  return found
+}
+
+function termsOf({ topics, data }: SquidLog): string {
+  return `${topics[2]} ${BigInt(data)}`
+}
 
 type Rows = ReturnType<typeof toRows>
 
