@@ -32,7 +32,7 @@ export type Backlog = {
   takeRefill(): string[]
   /** Whether `takeRefill` would give any. */
   needsRefill(): boolean
-  /** What filling their windows queued: stores it queued nothing of have no backlog. */
+  /** What filling their windows queued: stores it queued nothing of, and of which little is in hand, have no backlog. */
   refilled(asked: readonly string[], counts: ReadonlyMap<string, number>): void
 }
 
@@ -93,7 +93,11 @@ export function createBacklog(deps: {
     },
     needsRefill: () => toRefill.size > 0,
     refilled(asked, counts) {
-      for (const storeId of asked) if (!counts.has(storeId)) backlogged.delete(storeId)
+      for (const storeId of asked) {
+        // With a window in hand there was nothing to add: whether more waits behind it was not seen.
+        const isShown = (inHand.get(storeId) ?? 0) < STORE_WINDOW_MAX
+        if (isShown && !counts.has(storeId)) backlogged.delete(storeId)
+      }
       queued(counts)
     },
   }

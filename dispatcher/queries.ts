@@ -78,7 +78,7 @@ export type Windows = {
 }
 
 /**
- * Marks due deliveries as queued and answers what their jobs say. Looks at the first few due rows of
+ * Marks due deliveries as queued and answers what their jobs say: first attempts, then retries. Looks at the first few due rows of
  * each store's schedule, queued or not: so a store with a million waiting rows costs no more and gets no
  * more of the queue than one with ten, and at most that many of them are in hand at once, whoever promotes.
  */
@@ -109,15 +109,31 @@ export async function promoteDue(
       from waiting w
       join stores s on s.store_id = w.store_id and s.webhook_url is not null
       cross join lateral (
-        select d.delivery_id, d.queued_until
-        from scheduled_deliveries d
-        where d.store_id = w.store_id and d.next_attempt_at <= service_now()
-        order by d.next_attempt_at
-        limit case
+        select case
           when w.store_id = any (${[...windows.slowStoreIds]}::text[]) then ${windows.slowRowCountMax}::integer
           when w.store_id = any (${[...windows.wideStoreIds]}::text[]) then ${windows.wideRowCountMax}::integer
           else ${windows.rowCountMax}::integer
-        end
+        end as row_count
+      ) n
+      cross join lateral (
+        select d.delivery_id, d.queued_until
+        from (
+          (
+            select d.* from scheduled_deliveries d
+            where d.store_id = w.store_id and not d.has_failed and d.next_attempt_at <= service_now()
+            order by d.next_attempt_at
+            limit n.row_count
+          )
+          union all
+          (
+            select d.* from scheduled_deliveries d
+            where d.store_id = w.store_id and d.has_failed and d.next_attempt_at <= service_now()
+            order by d.next_attempt_at
+            limit n.row_count
+          )
+        ) d
+        order by d.has_failed, d.next_attempt_at
+        limit n.row_count
       ) f
       where f.queued_until <= service_now()
       limit ${windows.totalCountMax}
@@ -193,7 +209,7 @@ export async function endParked(tx: Tx, countMax: number): Promise<string[]> {
         select d.delivery_id
         from scheduled_deliveries d
         where d.store_id = w.store_id and d.next_attempt_at <= service_now() and d.deadline_at <= service_now()
-        order by d.next_attempt_at
+        order by d.has_failed, d.next_attempt_at
         limit ${countMax}
       ) p
       limit ${countMax}

@@ -99,7 +99,8 @@ create table scheduled_deliveries (
   deadline_at timestamptz not null,
   has_failed boolean not null
 ) with (fillfactor = 70);
-create index scheduled_deliveries_due on scheduled_deliveries (store_id, next_attempt_at);
+-- First attempts go ahead of retries, however late those are.
+create index scheduled_deliveries_due on scheduled_deliveries (store_id, has_failed, next_attempt_at);
 
 -- The only writer of the schedule: it follows deliveries, whoever changes one, under the lock of its row.
 create function schedule_delivery() returns trigger
