@@ -10,7 +10,7 @@ import { startTestApi, type TestApi } from '../support/api.ts'
 import { type Chance, createChance } from '../support/chance.ts'
 import { createTestDatabase, type TestDatabase, travel } from '../support/database.ts'
 import { TEST_DOOR, TEST_KEYRING } from '../support/door.ts'
-import { type Received, type Receiver, type Reply, startReceiver } from '../support/receiver.ts'
+import { type Receiver, type Reply, startReceiver } from '../support/receiver.ts'
 import { randomEvmAddress, type SeededStore, seedStore } from '../support/seed.ts'
 import { createChain, type NodeMood, type SimChain } from './chain.ts'
 
@@ -57,7 +57,6 @@ const BAD_SHARE = 0.7
 
 export async function createWorld(seed: number, log: Log = silentLog): Promise<World> {
   const database = await createTestDatabase()
-  const { db } = database
   const networks = { base: { test: { rpc: ['http://127.0.0.1:9'], confirmations: CONFIRMATIONS } } }
   const api = await startTestApi({ database, networks, log })
   const deployment = api.config.deployments.get('base:test')
@@ -66,7 +65,7 @@ export async function createWorld(seed: number, log: Log = silentLog): Promise<W
   const receiver = await startReceiver()
   const moods: World['moods'] = { nodes: ['well', 'well'], endpoint: 'well' }
   const chance = createChance(seed + 1)
-  receiver.answerBy((request) => answerOf(request, moods.endpoint, chance))
+  receiver.answerBy(() => answerOf(moods.endpoint, chance))
   const shops = await seedShops(database, receiver.url)
   let offsetMinutes = 0
   const nowMs = () => Date.now() + offsetMinutes * 60_000
@@ -89,9 +88,7 @@ export async function createWorld(seed: number, log: Log = silentLog): Promise<W
       await api.close()
     },
   }
-  // The chain is followed from here on: whatever a seller owns lies above.
   for (const name of PART_NAMES) await world.restart(name)
-  await db`select 1`
   return world
 }
 
@@ -145,7 +142,7 @@ async function seedShops({ db }: TestDatabase, webhookUrl: string): Promise<Seed
   return shops
 }
 
-function answerOf(_request: Received, mood: EndpointMood, chance: Chance): Reply {
+function answerOf(mood: EndpointMood, chance: Chance): Reply {
   if (mood === 'well' || !chance.isIn(BAD_SHARE)) return 200
   const replies: Record<EndpointMood, Reply> = {
     ...{ well: 200, erring: 500, hanging: 'never', cutting: 'reset' },
