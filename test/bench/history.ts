@@ -120,9 +120,9 @@ async function insertTold(db: Db): Promise<void> {
     on conflict (store_id, mode) do update set last_sequence = excluded.last_sequence`
   await db`
     insert into deliveries (delivery_id, event_id, store_id, mode, event_type, payment_id, url, status, attempt_count,
-      next_attempt_at, deadline_at, delivered_at, ended_at)
+      next_attempt_at, deadline_at, delivered_at)
     select delivery_id, event_id, store_id, 'test', type, payment_id, 'http://127.0.0.1/', 'DELIVERED', 1,
-      null, now(), now(), now()
+      null, now(), now()
     from told`
   await db`
     insert into attempts (delivery_id, attempt_number, at, duration_ms, response_status, response_body, url)
