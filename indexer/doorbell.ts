@@ -1,8 +1,8 @@
 /** Wakes one sleeper. A ring while nobody sleeps is kept for the next sleep, so that none is lost. */
 export type Doorbell = {
   ring(): void
-  /** Resolves at the next ring, or after `timeoutMs`. */
-  wait(timeoutMs: number): Promise<void>
+  /** Resolves at the next ring, or after `timeoutMs`: whether it rang. */
+  wait(timeoutMs: number): Promise<boolean>
 }
 
 export function createDoorbell(): Doorbell {
@@ -24,7 +24,9 @@ export function createDoorbell(): Doorbell {
         })
         wakeUp = undefined
       }
+      const isRung = hasRung
       hasRung = false
+      return isRung
     },
   }
 }

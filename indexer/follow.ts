@@ -30,6 +30,11 @@ const PASS_MS_MAX = 5_000
  * the time that one turn of second readings takes at most.
  */
 const AUDIT_BEHIND_EVERY_MS = 10_000
+/**
+ * Milliseconds for which second readings wait after a block with hits: what it set off is told within them, and wants the same
+ * cores and the same disk. Under a stream of such blocks since the first of them.
+ */
+const AUDIT_AFTER_HITS_MS = 30
 /** Recipients a log subscription is narrowed to; with more, new heads alone ring. */
 const WATCHED_ADDRESSES_MAX = 100
 /** Milliseconds between two looks at the genesis while the head is lower than the cursor. */
@@ -55,6 +60,8 @@ type Leader = FollowDeps & {
   hasRate: boolean
   /** When a catch-up last read blocks a second time, or began, by the process's clock. */
   auditedBehindAtMs: number
+  /** When hits were stored that no second readings followed yet, by the process's clock. */
+  hitAtMs?: number | undefined
   /** The range behind the one being committed. */
   prepared?: { from: number; work: Promise<Prepared | undefined> } | undefined
 }
@@ -199,8 +206,18 @@ async function readUpTo(leader: Leader, head: BlockRef, open: readonly string[])
   }
   if (isSparing && !leader.isAuditTurn) return false
   pace.spare(isThrifty(leader, head))
+  if (await letHitsGoFirst(leader)) return false
   await auditNow(leader, isThrifty(leader, head))
   return false
+}
+
+/** Waits while second readings have to; true when something rings meanwhile: a look at the chain goes first, too. */
+async function letHitsGoFirst({ hitAtMs, nowMs, doorbell }: Leader): Promise<boolean> {
+  if (hitAtMs === undefined) return false
+  const waitMs = hitAtMs + AUDIT_AFTER_HITS_MS - nowMs()
+  if (waitMs <= 0 || !(await doorbell.wait(waitMs))) return false
+  doorbell.ring()
+  return true
 }
 
 /** Second readings in the middle of a catch-up, now and then. */
@@ -212,6 +229,7 @@ async function auditBehind(leader: Leader): Promise<void> {
 async function auditNow(leader: Leader, isThrifty: boolean): Promise<void> {
   // Whom transfers may be meant for depends on who is settled: what was prepared is prepared again.
   leader.prepared = undefined
+  leader.hitAtMs = undefined
   await audit(leader, leader.place, isThrifty)
   leader.auditedBehindAtMs = leader.nowMs()
 }
@@ -260,11 +278,12 @@ async function step(leader: Leader, head: BlockRef): Promise<boolean> {
   return gap > near ? stepRange(leader, head.number - near) : stepBlock(leader)
 }
 
-async function stepBlock({ place, ...deps }: Leader): Promise<boolean> {
-  const reading = await deps.driver.blockWithTransfers(place.cursor.number + 1)
+async function stepBlock(leader: Leader): Promise<boolean> {
+  const { place, driver } = leader
+  const reading = await driver.blockWithTransfers(place.cursor.number + 1)
   if (!reading) return false
-  if (reading.block.parentHash !== place.cursor.hash) return goBack(deps, place)
-  await advance(deps, place, reading.block, await findMatchable(deps, reading.transfers))
+  if (reading.block.parentHash !== place.cursor.hash) return goBack(leader, place)
+  await advance(leader, reading.block, await findMatchable(leader, reading.transfers))
   return true
 }
 
@@ -279,7 +298,7 @@ async function stepRange(leader: Leader, upTo: number): Promise<boolean> {
     if (current.hash !== place.cursor.hash) return goBack(leader, place)
   } else if (parentHash !== place.cursor.hash) return goBack(leader, place)
   prepareNext(leader, last.number + 1, upTo)
-  await advance(leader, place, last, hits)
+  await advance(leader, last, hits)
   return true
 }
 
@@ -315,12 +334,9 @@ async function prepareRange(deps: FollowDeps, from: number, upTo: number): Promi
   return { range, hits: await findMatchable(deps, range.transfers) }
 }
 
-async function advance(
-  deps: FollowDeps,
-  place: Place,
-  block: BlockRef,
-  hits: readonly Hit[],
-): Promise<void> {
-  await commitBlock(deps, { epoch: place.epoch, previousHash: place.cursor.hash }, block, hits)
+async function advance(leader: Leader, block: BlockRef, hits: readonly Hit[]): Promise<void> {
+  const { place, nowMs } = leader
+  await commitBlock(leader, { epoch: place.epoch, previousHash: place.cursor.hash }, block, hits)
   place.cursor = block
+  if (hits.length > 0) leader.hitAtMs ??= nowMs()
 }

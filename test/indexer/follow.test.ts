@@ -13,6 +13,9 @@ import { until } from '../support/until.ts'
 allowSlowHooks()
 
 const timeout = 60_000
+/** Milliseconds for which second readings wait after a block with hits, and blocks that come one after the other meanwhile. */
+const AUDIT_WAITS_MS = 30
+const STREAMED_MAX = 100
 
 let chain: TestChain
 let following: EvmFollowing
@@ -176,6 +179,36 @@ describe('the follower', () => {
     assert.equal(await following.position(), position)
     await following.stop()
     await old.close()
+  })
+
+  it('lets what a block set off go before second readings, which come under a stream of such blocks too', {
+    timeout,
+  }, async () => {
+    const { database } = following
+    const changes = { confirmations: 1 }
+    const shallow = await createEvmFollowing({ chain, database, changes })
+    const { db } = database
+    const payNext = async () => {
+      const { paymentId, due } = await shallow.claim(1_000)
+      await chain.pay({ token: chain.tokens.usdc, to: shallow.address, amountBaseUnits: due })
+      return paymentId
+    }
+    await shallow.start()
+    const first = await payNext()
+    const isSettled = async () => (await shallow.statusOf(first)) === 'CONFIRMED'
+    let streamed = 1
+    for (; !(await isSettled()); streamed += 1) {
+      assert.ok(streamed < STREAMED_MAX, 'second readings wait for ever')
+      await payNext()
+    }
+    const last = await payNext()
+    await shallow.untilStatus(last, 'CONFIRMED')
+    const times = await db<{ waitedMs: number }[]>`
+      select extract(epoch from settled_at - detected_at)::float8 * 1000 as waited_ms
+      from payments
+      where payment_id in (${first}, ${last})`
+    for (const { waitedMs } of times) assert.ok(waitedMs >= AUDIT_WAITS_MS, `${waitedMs} ms`)
+    await shallow.close()
   })
 
   it('goes on from any place it was stopped at', { timeout }, async () => {
