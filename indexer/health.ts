@@ -90,12 +90,12 @@ function createProcessGauges(deps: HealthDeps): (one: Followed) => void {
     'indexer_stalled',
     'Whether this process sees no new head, or no node at all.',
   )
-  const calls = metrics.gauge(
-    'indexer_rpc_calls',
+  const calls = metrics.counter(
+    'indexer_rpc_calls_total',
     'JSON-RPC calls since the process started, by the provider’s place in the list.',
   )
-  const errors = metrics.gauge(
-    'indexer_rpc_errors',
+  const errors = metrics.counter(
+    'indexer_rpc_errors_total',
     'JSON-RPC calls that failed, by the provider’s place in the list.',
   )
   const socket = metrics.gauge('indexer_socket_alive', 'Whether the websocket is alive.')
@@ -107,8 +107,8 @@ function createProcessGauges(deps: HealthDeps): (one: Followed) => void {
     socket.set(Number(health.socketAlive), { deployment })
     for (const [index, counts] of (health.providers ?? [health]).entries()) {
       const provider = String(index + 1)
-      calls.set(counts.callCount, { deployment, provider })
-      errors.set(counts.errorCount, { deployment, provider })
+      calls.reach(counts.callCount, { deployment, provider })
+      errors.reach(counts.errorCount, { deployment, provider })
     }
   }
 }
@@ -125,8 +125,8 @@ function createProgressGauges(metrics: Metrics): (row: ProgressRow) => void {
     'Seconds until the tip at that rate; 0 at the tip.',
   )
   const unaudited = metrics.gauge('indexer_blocks_unaudited', 'Blocks not read a second time yet.')
-  const disagreements = metrics.gauge(
-    'indexer_disagreements',
+  const disagreements = metrics.counter(
+    'indexer_disagreements_total',
     'Alarm: transfers and blocks two readings differed about, ever.',
   )
   const held = metrics.gauge(
@@ -144,7 +144,7 @@ function createProgressGauges(metrics: Metrics): (row: ProgressRow) => void {
     rate.set(perSecond, { deployment })
     eta.set(perSecond > 0 ? Math.ceil(row.behind / perSecond) : 0, { deployment })
     unaudited.set(row.unaudited, { deployment })
-    disagreements.set(row.disagreementCount, { deployment })
+    disagreements.reach(row.disagreementCount, { deployment })
     held.set(row.heldCount, { deployment })
     halted.set(Number(row.isHalted), { deployment })
   }

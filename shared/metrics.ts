@@ -1,7 +1,11 @@
 /** Label names and values of one time series. Values come from small closed sets: never ids, addresses or hosts. */
 export type Labels = Readonly<Record<string, string>>
 
-export type Counter = { add(labels?: Labels, count?: number): void }
+export type Counter = {
+  add(labels?: Labels, count?: number): void
+  /** For what is counted elsewhere: its count by now. */
+  reach(total: number, labels?: Labels): void
+}
 export type Gauge = { set(value: number, labels?: Labels): void }
 export type Histogram = { observe(value: number, labels?: Labels): void }
 
@@ -41,16 +45,12 @@ export function createMetrics(): Metrics {
           const series = seriesOf(family, labels)
           if (series) series.value += count
         },
+        reach: (total, labels) => setValue(family, total, labels),
       }
     },
     gauge(name, help) {
       const family = open(name, help, 'gauge')
-      return {
-        set(value, labels) {
-          const series = seriesOf(family, labels)
-          if (series) series.value = value
-        },
-      }
+      return { set: (value, labels) => setValue(family, value, labels) }
     },
     histogram(name, help, bounds = SECONDS_BOUNDS) {
       const family = open(name, help, 'histogram', bounds)
@@ -75,6 +75,11 @@ function seriesOf(family: Family, labels: Labels = {}): Series | undefined {
   const series: Series = { labels: key, value: 0 }
   family.series.set(key, series)
   return series
+}
+
+function setValue(family: Family, value: number, labels?: Labels): void {
+  const series = seriesOf(family, labels)
+  if (series) series.value = value
 }
 
 function observe(series: Series, value: number, bounds: readonly number[]): void {

@@ -70,14 +70,19 @@ describe('the indexer tells', () => {
     const isTold = async () =>
       (await metric('indexer_leading', deployment)) === 1 &&
       (await metric('indexer_blocks_behind', deployment)) === 0 &&
-      Number(await metric('indexer_rpc_calls', `${deployment},provider="2"`)) >= 1
+      Number(await metric('indexer_rpc_calls_total', `${deployment},provider="2"`)) >= 1
     await until(isTold, { what: 'the numbers of its first pass', timeoutMs: 15_000 })
     assert.equal(await metric('indexer_stalled', deployment), 0)
-    assert.equal(await metric('indexer_disagreements', deployment), 0)
+    assert.equal(await metric('indexer_disagreements_total', deployment), 0)
     assert.equal(await metric('indexer_held_transfers', deployment), 0)
     assert.equal(await metric('indexer_halted', deployment), 0)
-    assert.ok(Number(await metric('indexer_rpc_calls', `${deployment},provider="1"`)) > 3)
+    assert.ok(Number(await metric('indexer_rpc_calls_total', `${deployment},provider="1"`)) > 3)
     assert.deepEqual(JSON.parse(await get('/readyz')), { status: 'OK', stalled: [] })
+    const text = await get('/metrics')
+    const typeOf = (name: string) => text.match(new RegExp(`^# TYPE ${name} (.*)$`, 'm'))?.[1]
+    for (const what of ['rpc_calls', 'rpc_errors', 'disagreements']) {
+      assert.equal(typeOf(`indexer_${what}_total`), 'counter', 'what only grows is a counter')
+    }
   })
 
   it('within 30 s that a chain stands still', { timeout }, async () => {

@@ -122,7 +122,7 @@ test('ten deployments at rest in one process take less than 250 MiB and a call a
     },
     { what: 'all have looked at the chain', timeoutMs: 20_000 },
   )
-  const before = await numbers('indexer_rpc_calls')
+  const before = await numbers('indexer_rpc_calls_total')
   const startedAt = performance.now()
   let highestMib = 0
   while (performance.now() - startedAt < WATCH_MS) {
@@ -130,7 +130,7 @@ test('ten deployments at rest in one process take less than 250 MiB and a call a
     await new Promise((done) => setTimeout(done, MINE_EVERY_MS))
     highestMib = Math.max(highestMib, await rssMib())
   }
-  const after = await numbers('indexer_rpc_calls')
+  const after = await numbers('indexer_rpc_calls_total')
   const seconds = (performance.now() - startedAt) / 1_000
   for (const [deployment, count] of after) {
     const calls = count - (before.get(deployment) ?? 0)
