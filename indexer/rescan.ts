@@ -7,7 +7,7 @@ import { type CommitDeps, findHits, storeHits } from './commit.ts'
 import type { Doorbell } from './doorbell.ts'
 import type { AuditReading, Driver } from './drivers/driver.ts'
 import { holdTransfers, releaseHeld } from './held.ts'
-import { readStoredTransfers } from './queries.ts'
+import { type Hit, readStoredTransfers } from './queries.ts'
 
 export type RescanDeps = CommitDeps & { driver: Driver; doorbell: Doorbell; log: Log }
 
@@ -18,6 +18,8 @@ export type Rescan = { requestId: string; body: RescanBody; result: RescanResult
 const RESCAN_BLOCKS_MAX = 500
 /** Readings that may fail in a row before a rescan is given up: what a node has pruned stays away. */
 const FAILURES_MAX = 5
+/** Transactions that are named in one line of the log. */
+const TOLD_MAX = 20
 const NOTHING_YET: RescanResult = { toBlock: null, foundCount: 0, heldCount: 0, failureCount: 0 }
 
 /**
@@ -57,7 +59,7 @@ export async function rescan(
   const hits = await findHits(deps, reading.transfers)
   const { deployment } = deps.deployment
   const { position } = place
-  const { after, moved } = await withTransaction(deps.db, async (tx) => {
+  const { after, moved, missing, gone } = await withTransaction(deps.db, async (tx) => {
     const stored = await readStoredTransfers(tx, deployment, from, to)
     const { missing, gone, confirmed } = compareReadings(hits, stored)
     const noticed = await storeHits(deps, tx, missing, position)
@@ -70,11 +72,34 @@ export async function rescan(
       failureCount: 0,
     }
     await writeResult(tx, requestId, after, to >= end)
-    return { after, moved: [...noticed, ...(await settleUpToMark(deps, tx, place))] }
+    const moved = [...noticed, ...(await settleUpToMark(deps, tx, place))]
+    return { after, moved, missing, gone }
   })
   if (moved.length > 0) await announcePayments(deps.db, moved)
+  tellDifferences(deps, { from, to }, missing, gone)
   if (to < end) deps.doorbell.ring()
   else deps.log.info('rescan ended', { ...body, ...after })
+}
+
+/** Says what two readings and this one differ about. */
+function tellDifferences(
+  { log }: RescanDeps,
+  range: { from: number; to: number },
+  missing: readonly Hit[],
+  gone: readonly string[],
+): void {
+  if (missing.length > 0) {
+    const txHashes = missing.slice(0, TOLD_MAX).map(({ observation }) => observation.txHash)
+    const facts = { ...range, foundCount: missing.length, txHashes }
+    log.error('a rescan found transfers that had been missed; they are stored and count', facts)
+  }
+  if (gone.length > 0) {
+    const facts = { ...range, heldCount: gone.length, transferIds: gone.slice(0, TOLD_MAX) }
+    log.error(
+      'a rescan did not find transfers again: they are held, see `ops transfer held`',
+      facts,
+    )
+  }
 }
 
 async function readAgain(

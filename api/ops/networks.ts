@@ -1,5 +1,5 @@
 import { isId } from '#shared/ids.ts'
-import type { RescanBody } from '#shared/requests.ts'
+import { RESCAN_KIND, type RescanBody } from '#shared/requests.ts'
 import { stalledAfterMs } from '#shared/stalled.ts'
 import {
   type Answer,
@@ -61,7 +61,11 @@ export const networkCommands: readonly Command[] = [
     name: 'request show',
     summary: 'how far a request is, such as a rescan',
     parameters: ['requestId'],
-    run: async (deps, args) => ({ request: await findRequest(deps, args.words[0] ?? '') }),
+    async run(deps, args) {
+      const request = await findRequest(deps, args.words[0] ?? '')
+      explain(deps, request)
+      return { request }
+    },
   },
 ]
 
@@ -108,7 +112,24 @@ async function askRescan(deps: OpsDeps, args: Arguments): Promise<Answer> {
   }
   if (!row.isLed) deps.note(`No indexer leads ${name} now: the rescan begins when one does.`)
   const request = await untilDone(deps, requestId, waitS)
+  explain(deps, request)
   return { request: { ...request, ...body } }
+}
+
+/** Says in words what a rescan that is done has found. */
+function explain({ note }: OpsDeps, { kind, doneAt, result }: RequestRow): void {
+  if (kind !== RESCAN_KIND || doneAt === null || result === null) return
+  const [foundCount, heldCount] = [Number(result['foundCount']), Number(result['heldCount'])]
+  if (foundCount > 0) {
+    note(
+      `MISSED: ${foundCount} transfers that had not been read are stored and count now; the indexer's log names them. ` +
+        'Unless their addresses came to the service later, look at what `rpc` names.',
+    )
+  }
+  if (heldCount > 0) {
+    note(`HELD: ${heldCount} transfers were not found again and do not count: see transfer held.`)
+  }
+  if (foundCount + heldCount === 0) note('Nothing was missed.')
 }
 
 function readRange(args: Arguments): RescanBody {

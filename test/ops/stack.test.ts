@@ -40,7 +40,7 @@ const done = async (words: string[], options: CliOptions = {}) => {
   const env = { DATABASE_URL: stack.database.url }
   const { code, out, err } = await runOpsCli([...words, '--json'], { env, ...options })
   assert.equal(code, 0, err)
-  return JSON.parse(out)
+  return { ...JSON.parse(out), notes: err }
 }
 const untilAudited = (block: number) =>
   until(
@@ -76,7 +76,9 @@ test('a transfer that no reading knew is found by a rescan, and credited to its 
   await db`update wallets set address = ${ADDRESS}`
   assert.equal((await stack.read(payment.paymentId)).status, 'PENDING')
 
-  const { request } = await rescan(block, block)
+  const { request, notes } = await rescan(block, block)
+  assert.match(notes, /^MISSED: 1 transfers/, 'the operator is told in words')
+  assert.match((await done(['request', 'show', request.requestId])).notes, /^MISSED: 1 /)
   assert.deepEqual(request.result, { toBlock: block, foundCount: 1, heldCount: 0, failureCount: 0 })
   const [row] = await db`select status from payments where payment_id = ${payment.paymentId}`
   assert.equal(row?.['status'], 'CONFIRMED')
@@ -84,6 +86,7 @@ test('a transfer that no reading knew is found by a rescan, and credited to its 
   // Again it changes nothing.
   const again = await rescan(Math.max(0, block - 5), block)
   assert.equal(again.request.result.foundCount, 0)
+  assert.match(again.notes, /Nothing was missed/)
   const transfers = await db`select 1 from transfers where payment_id = ${payment.paymentId}`
   assert.equal(transfers.length, 1)
 })
