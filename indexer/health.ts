@@ -1,7 +1,9 @@
 import type { Config } from '#shared/config.ts'
 import type { Db } from '#shared/db.ts'
 import type { Log } from '#shared/log.ts'
-import { METRICS_CONTENT_TYPE, type Metrics } from '#shared/metrics.ts'
+import { type Gauge, METRICS_CONTENT_TYPE, type Metrics } from '#shared/metrics.ts'
+import type { Deployment } from '#shared/networks/registry.ts'
+import { readForsaken } from '#shared/payments/queries.ts'
 import { type RunningServer, serve } from '#shared/runtime.ts'
 import { stalledAfterMs } from '#shared/stalled.ts'
 import { type ProgressRow, readProgress } from './cursor.ts'
@@ -12,12 +14,17 @@ type HealthDeps = {
   db: Db
   log: Log
   metrics: Metrics
+  /** All that this process is to follow: those that are off, too. */
+  deployments: readonly Deployment[]
   followed: ReadonlyMap<string, Followed>
   nowMs(): number
 }
 
 /** Milliseconds between two refreshes of the numbers, and so how old they are at most. */
 const WATCH_EVERY_MS = 5_000
+/** Said of a deployment that was switched off while payments wait on it. */
+const FORSAKEN =
+  'is off, and payments wait on it: they neither settle nor expire before it has an rpc again'
 /** Milliseconds for open requests to end. */
 const STOP_TIMEOUT_MS = 500
 
@@ -47,14 +54,18 @@ async function answer(deps: HealthDeps, path: string): Promise<Response> {
 
 async function answerReadiness(deps: HealthDeps): Promise<Response> {
   try {
-    await deps.db`select 1`
+    const forsaken = await readForsaken(deps.db, namesOff(deps))
+    const stalled = [...deps.followed.values()].filter((one) => isStalled(deps, one))
+    const networks = [...stalled.map(({ deployment }) => deployment.deployment), ...forsaken]
+    return Response.json({ status: networks.length === 0 ? 'OK' : 'DEGRADED', stalled: networks })
   } catch (error) {
     deps.log.warn('not ready: the database cannot be reached', { error })
     return Response.json({ status: 'UNAVAILABLE' }, { status: 503 })
   }
-  const stalled = [...deps.followed.values()].filter((one) => isStalled(deps, one))
-  const networks = stalled.map(({ deployment }) => deployment.deployment)
-  return Response.json({ status: networks.length === 0 ? 'OK' : 'DEGRADED', stalled: networks })
+}
+
+function namesOff({ deployments }: HealthDeps): string[] {
+  return deployments.filter(({ isOn }) => !isOn).map(({ deployment }) => deployment)
 }
 
 /**
@@ -68,13 +79,24 @@ function isStalled({ nowMs }: HealthDeps, one: Followed): boolean {
   return nowMs() - lastHeadAtMs > stalledAfterMs(one.deployment.blockTimeMs)
 }
 
-/** Keeps the numbers of every followed deployment up to date. */
+/** Keeps the numbers of every deployment up to date, and warns of those that are off while payments wait on them. */
 export function createWatch(deps: HealthDeps): { stop(): void } {
-  const noteProcess = createProcessGauges(deps)
+  const stalled = deps.metrics.gauge(
+    'indexer_stalled',
+    'Alarm: whether this process sees no new head, or no node at all, of a deployment that is on or that payments wait on.',
+  )
+  const noteProcess = createProcessGauges(deps, stalled)
   const noteProgress = createProgressGauges(deps.metrics)
+  let warned: readonly string[] = []
   const refresh = async () => {
     for (const one of deps.followed.values()) noteProcess(one)
     for (const row of await readProgress(deps.db, [...deps.followed.keys()])) noteProgress(row)
+    const forsaken = await readForsaken(deps.db, namesOff(deps))
+    for (const deployment of new Set([...warned, ...forsaken])) {
+      stalled.set(Number(forsaken.includes(deployment)), { deployment })
+      if (!warned.includes(deployment)) deps.log.warn(FORSAKEN, { deployment })
+    }
+    warned = forsaken
   }
   const timer = setInterval(() => {
     refresh().catch((error) => deps.log.debug('numbers could not be refreshed', { error }))
@@ -83,13 +105,9 @@ export function createWatch(deps: HealthDeps): { stop(): void } {
 }
 
 /** What this process knows by itself. */
-function createProcessGauges(deps: HealthDeps): (one: Followed) => void {
+function createProcessGauges(deps: HealthDeps, stalled: Gauge): (one: Followed) => void {
   const { metrics } = deps
   const leading = metrics.gauge('indexer_leading', 'Whether this process leads the deployment.')
-  const stalled = metrics.gauge(
-    'indexer_stalled',
-    'Whether this process sees no new head, or no node at all.',
-  )
   const calls = metrics.counter(
     'indexer_rpc_calls_total',
     'JSON-RPC calls since the process started, by the provider’s place in the list.',

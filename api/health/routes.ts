@@ -29,7 +29,7 @@ export const getReadiness = endpoint({
   response: Type.Object({
     status: oneOf(['OK', 'DEGRADED']),
     networks: Type.Array(Type.Object({ deployment: Type.String(), state: oneOf(NETWORK_STATES) }), {
-      description: 'Networks that are on and see nothing',
+      description: 'Networks that see nothing: on, or off while payments wait on them',
     }),
   }),
   fails: ['unavailable'],

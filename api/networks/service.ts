@@ -1,6 +1,7 @@
 import type { Db } from '#shared/db.ts'
 import { TOKENS } from '#shared/networks/names.ts'
 import type { Deployment } from '#shared/networks/registry.ts'
+import { readForsaken } from '#shared/payments/queries.ts'
 import { stalledAfterMs } from '#shared/stalled.ts'
 import type { ApiDeps } from '../deps.ts'
 
@@ -32,14 +33,23 @@ export async function readNetworks(deps: ApiDeps) {
     .map((deployment) => describe(deployment, progress.get(deployment.deployment)))
 }
 
-/** The deployments that are on and see nothing, each with why; empty when all is well. */
-export async function readFaults(
-  deps: ApiDeps,
-): Promise<{ deployment: string; state: NetworkState }[]> {
-  const progress = await readProgress(deps.db)
-  return [...deps.config.deployments.values()].flatMap((one) => {
-    const state = stateOf(one, progress.get(one.deployment))
-    return state === 'RUNNING' || state === 'OFF' ? [] : [{ deployment: one.deployment, state }]
+/**
+ * The deployments that see nothing, each with why; empty when all is well. Those that are off, or not configured any more, are
+ * among them while payments wait there.
+ */
+export async function readFaults({
+  db,
+  config: { deployments },
+}: ApiDeps): Promise<{ deployment: string; state: NetworkState }[]> {
+  const progress = await readProgress(db)
+  const known = [...new Set([...deployments.keys(), ...progress.keys()])]
+  const off = known.filter((name) => !deployments.get(name)?.isOn)
+  const forsaken = new Set(await readForsaken(db, off))
+  return known.flatMap((deployment) => {
+    const one = deployments.get(deployment)
+    const state = one ? stateOf(one, progress.get(deployment)) : 'OFF'
+    const isWell = state === 'RUNNING' || (state === 'OFF' && !forsaken.has(deployment))
+    return isWell ? [] : [{ deployment, state }]
   })
 }
 

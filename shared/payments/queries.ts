@@ -21,6 +21,36 @@ export async function readPayment(
 }
 
 /**
+ * Open payments looked at for each deployment that is off: in test mode some may have been made since, which go by our clock.
+ */
+const LOOKED_AT_MAX = 10_000
+
+/**
+ * Which of these deployments, all of them off, have open payments that go by the chain's clock: nothing settles or ends those
+ * before the deployment is on again.
+ */
+export async function readForsaken(
+  sql: SqlLike,
+  deployments: readonly string[],
+): Promise<string[]> {
+  const rows = await sql<{ deployment: string }[]>`
+    select o.deployment
+    from unnest(${[...deployments]}::text[]) as o (deployment)
+    where exists (
+      select
+      from (
+        select s.payment_id from slots s
+        where s.deployment = o.deployment and s.is_open
+        limit ${LOOKED_AT_MAX}
+      ) s
+      join payments p on p.payment_id = s.payment_id
+      where p.clock = 'CHAIN'
+    )
+    order by o.deployment`
+  return rows.map((row) => row.deployment)
+}
+
+/**
  * Locks payments for a change, in id order so that two transactions never wait for each other in a circle.
  * Unknown ids are left out.
  */

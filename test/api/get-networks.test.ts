@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { startTestApi, type TestApi } from '../support/api.ts'
+import { randomEvmAddress, seedStore } from '../support/seed.ts'
 
 let api: TestApi
 
@@ -87,6 +88,33 @@ test('200 says how long a catch-up will take at its present rate', async () => {
     where deployment = 'base:live'`
   const one = (await list()).find(({ network, mode }) => network === 'base' && mode === 'live')
   assert.deepEqual([one?.blocksBehind, one?.secondsToCatchUp], [1001, 4])
+})
+
+test('readyz names a network that is off, or gone from the table, while payments of the chain’s clock wait on it', async () => {
+  const { db } = api.database
+  const wallets = ['base', 'polygon'].map((network) => ({ network, address: randomEvmAddress() }))
+  const { keys, price } = await seedStore(db, { wallets })
+  const checkout = async (network: string) => {
+    const publishableKey = keys.test.publishable
+    const body = { publishableKey, priceId: price.priceId, network, token: 'usdc' }
+    const answer = await api.call('POST', '/v1/checkout', { body })
+    assert.equal(answer.status, 201, answer.text)
+    return answer.body.paymentId as string
+  }
+  // Polygon is off from the first: its payments settle by simulate.
+  const [waiting] = [await checkout('base'), await checkout('polygon')]
+  const off = await startTestApi({ database: api.database, networks: {} })
+  const faults = async () => (await off.call('GET', '/readyz')).body.networks
+  try {
+    assert.deepEqual(await faults(), [{ deployment: 'base:test', state: 'OFF' }])
+    await db`insert into deployments (deployment, confirmations) values ('gone:test', 1)`
+    await db`update slots set deployment = 'gone:test' where payment_id = ${waiting}`
+    assert.deepEqual(await faults(), [{ deployment: 'gone:test', state: 'OFF' }])
+    await api.call('POST', `/v1/payments/${waiting}/cancel`)
+    assert.deepEqual(await faults(), [])
+  } finally {
+    await off.stop()
+  }
 })
 
 test('no endpoint of an RPC is ever shown', async () => {

@@ -2,10 +2,11 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { after, before, describe, it } from 'node:test'
-import { silentLog } from '#shared/log.ts'
+import { createLog } from '#shared/log.ts'
 import { type Indexer, startIndexer } from '../../indexer/indexer.ts'
 import { startTestChain, type TestChain } from '../support/anvil.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { createEvmFollowing } from '../support/evm-follow.ts'
 import { type LyingRpc, startLyingRpc } from '../support/lying-rpc.ts'
 import { allowSlowHooks } from '../support/timeouts.ts'
 import { until } from '../support/until.ts'
@@ -22,6 +23,7 @@ let database: TestDatabase
 let indexer: Indexer
 let base: string
 let aheadMs = 0
+const lines: string[] = []
 
 const get = async (path: string) => (await fetch(`${base}${path}`)).text()
 const metric = async (name: string, labels: string) => {
@@ -42,6 +44,8 @@ describe('the indexer tells', () => {
     server.close()
     base = `http://127.0.0.1:${address.port}`
     const rpc = [node.wsUrl, node.httpUrl, chain.httpUrl.replace('127.0.0.1', 'localhost')]
+    const { bnb } = chain.deployments()
+    const write = (line: string) => void lines.push(line)
     indexer = startIndexer({
       config: {
         slotQuarantineHours: 24,
@@ -52,8 +56,8 @@ describe('the indexer tells', () => {
         encryptionKey: new Uint8Array(32),
       },
       db: database.db,
-      deployments: [chain.deployments({ rpc }).base],
-      log: silentLog,
+      deployments: [chain.deployments({ rpc }).base, { ...bnb, isOn: false, rpc: [] }],
+      log: createLog({ level: 'warn', format: 'json', name: 'indexer', write }),
       nowMs: () => Date.now() + aheadMs,
     })
     await indexer.ready
@@ -83,6 +87,30 @@ describe('the indexer tells', () => {
     for (const what of ['rpc_calls', 'rpc_errors', 'disagreements']) {
       assert.equal(typeOf(`indexer_${what}_total`), 'counter', 'what only grows is a counter')
     }
+  })
+
+  it('that payments wait on a deployment that was switched off, until none does', {
+    timeout,
+  }, async () => {
+    const { db } = database
+    const deployment = 'bnb:test'
+    const waiting = await createEvmFollowing({ chain, database, changes: { deployment } })
+    const { paymentId } = await waiting.claim(1_000)
+    const stalled = async () => JSON.parse(await get('/readyz')).stalled
+    assert.deepEqual(await stalled(), [deployment])
+    const number = () => metric('indexer_stalled', `deployment="${deployment}"`)
+    await until(async () => (await number()) === 1, {
+      what: 'the metric says so',
+      timeoutMs: 10_000,
+    })
+    const told = lines.filter((line) => /is off, and payments wait on it/.test(line))
+    assert.equal(told.length, 1, 'and so does the log, once')
+    assert.match(told.join(), /"deployment":"bnb:test"/)
+    await db`
+      update slots set is_open = false, ended_at = service_now(), release_at = service_now()
+      where payment_id = ${paymentId}`
+    assert.deepEqual(await stalled(), [])
+    await until(async () => (await number()) === 0, { what: 'it is over', timeoutMs: 10_000 })
   })
 
   it('within 30 s that a chain stands still', { timeout }, async () => {
