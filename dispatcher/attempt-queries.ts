@@ -92,8 +92,8 @@ export type AttemptRecord = {
 }
 
 /**
- * Writes attempts and what follows for their deliveries. A delivery that is no longer this job's (sent
- * anew by its seller, or taken over after a stall) keeps the schedule its new owner gave it. Rows are
+ * Writes attempts and what follows for their deliveries; `keep_attempt` keeps the one before. A delivery that is no
+ * longer this job's (sent anew by its seller, or taken over after a stall) keeps the schedule its new owner gave it. Rows are
  * taken in id order.
  */
 export async function recordAttempts(tx: Tx, records: readonly AttemptRecord[]): Promise<void> {
@@ -114,31 +114,30 @@ export async function recordAttempts(tx: Tx, records: readonly AttemptRecord[]):
         ${sorted.map((one) => one.nextAttemptAt)}::timestamptz[]
       ) r (delivery_id, token_text, url, at, duration_ms, response_status, response_body, error,
         is_success, next_attempt_at)
-    ), updated as (
-      update deliveries d set
-        attempt_count = d.attempt_count + 1,
-        url = r.url,
-        status = case
-          when not ${isOurs} then d.status
-          when r.is_success then 'DELIVERED'
-          when r.next_attempt_at is null then 'DEAD'
-          else 'PENDING'
-        end,
-        next_attempt_at = case when ${isOurs} then r.next_attempt_at else d.next_attempt_at end,
-        queued_until = case when ${isOurs} then '-infinity' else d.queued_until end,
-        delivered_at = case when ${isOurs} and r.is_success then service_now() else d.delivered_at end,
-        dead_at = case
-          when ${isOurs} and not r.is_success and r.next_attempt_at is null then service_now()
-          else d.dead_at
-        end
-      from results r
-      where d.delivery_id = r.delivery_id
-      returning r.*, d.attempt_count
     )
-    insert into attempts
-      (delivery_id, attempt_number, at, duration_ms, response_status, response_body, error, url)
-    select delivery_id, attempt_count, at, duration_ms, response_status, response_body, error, url
-    from updated`
+    update deliveries d set
+      attempt_count = d.attempt_count + 1,
+      url = r.url,
+      last_attempt_at = r.at,
+      last_duration_ms = r.duration_ms,
+      last_response_status = r.response_status,
+      last_response_body = r.response_body,
+      last_error = r.error,
+      status = case
+        when not ${isOurs} then d.status
+        when r.is_success then 'DELIVERED'
+        when r.next_attempt_at is null then 'DEAD'
+        else 'PENDING'
+      end,
+      next_attempt_at = case when ${isOurs} then r.next_attempt_at else d.next_attempt_at end,
+      queued_until = case when ${isOurs} then '-infinity' else d.queued_until end,
+      delivered_at = case when ${isOurs} and r.is_success then service_now() else d.delivered_at end,
+      dead_at = case
+        when ${isOurs} and not r.is_success and r.next_attempt_at is null then service_now()
+        else d.dead_at
+      end
+    from results r
+    where d.delivery_id = r.delivery_id`
 }
 
 /** Makes the failed deliveries of these stores due at once, those that would be first, up to a count of each store. */

@@ -66,7 +66,10 @@ create table event_sequences (
 -- is pending: next_attempt_at stays, nothing is queued.
 -- Event and store are no foreign keys: rows are only ever selected from these, which are never deleted, and checking it
 -- again for each row took a third of what making a delivery costs.
--- Half of each page is left free and no index holds what an attempt changes, so that writing down a success touches none.
+-- Its last attempt stands in the row (last_…, and url is where it went; before the first one, where it was to go), those
+-- before it in attempts: nearly every delivery is attempted once, and then has one row in all.
+-- The larger part of each page is left free and no index holds what an attempt changes, so that writing down a success
+-- touches none.
 create table deliveries (
   delivery_id text collate "C" primary key,
   event_id text collate "C" not null,
@@ -74,7 +77,7 @@ create table deliveries (
   mode text not null check (mode in ('test', 'live')),
   event_type text not null,
   payment_id text collate "C",
-  url text,
+  url text not null,
   status text not null default 'PENDING' check (status in ('PENDING', 'DELIVERED', 'DEAD')),
   attempt_count integer not null default 0,
   next_attempt_at timestamptz,
@@ -84,9 +87,18 @@ create table deliveries (
   created_at timestamptz not null default service_now(),
   delivered_at timestamptz,
   dead_at timestamptz,
+  last_attempt_at timestamptz,
+  last_duration_ms integer,
+  last_response_status integer,
+  last_response_body text,
+  last_error text,
   check ((status = 'PENDING') = (next_attempt_at is not null)),
-  check ((status = 'DEAD') = (dead_at is not null))
-) with (fillfactor = 50);
+  check ((status = 'DEAD') = (dead_at is not null)),
+  -- An attempt was answered, with a body if an empty one, or it failed.
+  check (num_nonnulls(last_attempt_at, last_duration_ms) = case when attempt_count > 0 then 2 else 0 end),
+  check (num_nonnulls(last_response_status, last_error) = case when attempt_count > 0 then 1 else 0 end),
+  check ((last_response_status is null) = (last_response_body is null))
+) with (fillfactor = 40);
 
 -- A row is a pending delivery on the schedule, with what a look for due ones asks: all that are pending but those that are
 -- in hand since they were made, most of which end there. What a partial index would hold; as a table of its own it spares
@@ -141,16 +153,32 @@ create table fresh_bundles (
   autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 5000);
 create index fresh_bundles_lost on fresh_bundles (queued_until);
 
--- A row is one POST to an endpoint and what came of it. Written by the statement that finds and updates its delivery, so
--- that a foreign key would only ask the same once more.
+-- A row is one POST to an endpoint and what came of it, of a delivery that has been attempted again since. Written as its
+-- delivery is, so that a foreign key would only ask the same once more.
 create table attempts (
   delivery_id text collate "C" not null,
   attempt_number integer not null,
   at timestamptz not null,
   duration_ms integer not null,
+  url text not null,
   response_status integer,
   response_body text,
   error text,
-  url text not null,
   primary key (delivery_id, attempt_number)
 );
+
+-- The only writer of attempts: whoever writes down an attempt makes way for it, under the lock of the delivery's row.
+create function keep_attempt() returns trigger
+language plpgsql as $$
+begin
+  insert into attempts
+    (delivery_id, attempt_number, at, duration_ms, url, response_status, response_body, error)
+  values (old.delivery_id, old.attempt_count, old.last_attempt_at, old.last_duration_ms, old.url,
+    old.last_response_status, old.last_response_body, old.last_error);
+  return null;
+end
+$$;
+create trigger deliveries_attempted_again after update on deliveries
+for each row
+when (old.attempt_count > 0 and new.attempt_count <> old.attempt_count)
+execute function keep_attempt();

@@ -159,21 +159,11 @@ export async function listStoreDeliveries(
   limit: number,
 ) {
   return db`
-    select d.delivery_id, d.event_id, d.mode, d.status, d.attempt_count, d.next_attempt_at, d.created_at,
-      a.response_status as last_response_status, a.error as last_error
-    from (
-      select * from deliveries
-      where store_id = ${storeId} ${status === undefined ? db`` : db`and status = ${status}`}
-      order by delivery_id desc
-      limit ${limit}
-    ) d
-    left join lateral (
-      select response_status, error from attempts
-      where delivery_id = d.delivery_id
-      order by attempt_number desc
-      limit 1
-    ) a on true
-    order by d.delivery_id desc`
+    select delivery_id, event_id, mode, status, attempt_count, next_attempt_at, created_at, last_response_status, last_error
+    from deliveries
+    where store_id = ${storeId} ${status === undefined ? db`` : db`and status = ${status}`}
+    order by delivery_id desc
+    limit ${limit}`
 }
 
 /**

@@ -97,7 +97,7 @@ export const TraceObject = Type.Object({
       deliveryId: Type.String(),
       eventId: Type.String(),
       eventType: Type.String(),
-      url: Text,
+      url: Type.String(),
       status: oneOf(['PENDING', 'DELIVERED', 'DEAD']),
       attemptCount: Type.Integer(),
       nextAttemptAt: Type.Optional(Time),

@@ -199,7 +199,7 @@ export type DeliveryRow = {
   deliveryId: string
   eventId: string
   eventType: string
-  url: string | null
+  url: string
   status: 'PENDING' | 'DELIVERED' | 'DEAD'
   attemptCount: number
   nextAttemptAt: Date | null
@@ -219,16 +219,10 @@ export async function readDeliveries(
 ): Promise<DeliveryRow[]> {
   return db<DeliveryRow[]>`
     select d.delivery_id, d.event_id, d.event_type, d.url, d.status, d.attempt_count, d.next_attempt_at, d.created_at,
-      d.delivered_at, a.response_status as last_response_status, a.error as last_error
+      d.delivered_at, d.last_response_status, d.last_error
     from events e
     join event_numbers n using (event_id)
     join deliveries d on d.delivery_id = n.delivery_id and d.store_id = e.store_id
-    left join lateral (
-      select response_status, error from attempts
-      where delivery_id = d.delivery_id
-      order by attempt_number desc
-      limit 1
-    ) a on true
     where e.payment_id = ${paymentId} and e.store_id = ${storeId}
     order by d.delivery_id
     limit ${DELIVERIES_MAX}`

@@ -105,7 +105,7 @@ function deliveryView(row: DeliveryRow): TraceObject['deliveries'][number] {
     deliveryId: row.deliveryId,
     eventId: row.eventId,
     eventType: row.eventType,
-    ...whenSet('url', row.url),
+    url: row.url,
     status: row.status,
     attemptCount: row.attemptCount,
     ...whenSet('nextAttemptAt', row.nextAttemptAt?.toISOString()),

@@ -11,7 +11,7 @@ export type DeliveryRow = {
   eventType: string
   paymentId: string | null
   mode: Mode
-  url: string | null
+  url: string
   status: DeliveryStatus
   attemptCount: number
   nextAttemptAt: Date | null
@@ -153,22 +153,31 @@ export async function readDelivery(
   return row
 }
 
-/** Attempts of deliveries, each one's oldest first. The caller has made sure that they are its store's. */
+/**
+ * Attempts of deliveries, each one's oldest first: the earlier ones and the last, which stands with the delivery. The caller
+ * has made sure that they are its store's.
+ */
 export async function readAttempts(
   db: Db,
   deliveryIds: readonly string[],
 ): Promise<Map<string, AttemptRow[]>> {
   const rows = await db<AttemptRow[]>`
-    select a.delivery_id, a.at, a.duration_ms, a.url, a.response_status, a.response_body, a.error
+    select d.delivery_id, a.at, a.duration_ms, a.url, a.response_status, a.response_body, a.error
     from unnest(${[...deliveryIds]}::text[]) d (delivery_id)
     cross join lateral (
-      select *
-      from attempts
-      where delivery_id = d.delivery_id
-      order by attempt_number desc
-      limit ${ATTEMPTS_MAX}
+      (
+        select attempt_number, at, duration_ms, url, response_status, response_body, error
+        from attempts
+        where delivery_id = d.delivery_id
+        order by attempt_number desc
+        limit ${ATTEMPTS_MAX - 1}
+      )
+      union all
+      select attempt_count, last_attempt_at, last_duration_ms, url, last_response_status, last_response_body, last_error
+      from deliveries
+      where delivery_id = d.delivery_id and attempt_count > 0
     ) a
-    order by a.delivery_id, a.attempt_number`
+    order by d.delivery_id, a.attempt_number`
   const found = new Map<string, AttemptRow[]>()
   for (const row of rows) {
     const attempts = found.get(row.deliveryId) ?? []

@@ -236,15 +236,12 @@ test('GET trace 200 tells slot, transfers with their rule, moves and deliveries'
   const deliveryId = newId('dlv')
   await db`
     insert into deliveries (delivery_id, event_id, store_id, mode, event_type, payment_id, url, next_attempt_at,
-      attempt_count, deadline_at)
+      deadline_at, attempt_count, last_attempt_at, last_duration_ms, last_response_status, last_response_body)
     values (${deliveryId}, ${event.eventId}, ${seller.store.storeId}, 'test', 'payment.confirmed', ${paymentId},
-      'https://shop.test/hook', service_now(), 1, service_now())`
+      'https://shop.test/hook', service_now(), service_now(), 1, service_now(), 5, 500, '')`
   await numberEvents(db, [event.eventId], 1)
   await db`
     update event_numbers set delivery_id = ${deliveryId} where event_id = ${event.eventId}`
-  await db`
-    insert into attempts (delivery_id, attempt_number, at, duration_ms, response_status, url)
-    values (${deliveryId}, 1, service_now(), 5, 500, 'https://shop.test/hook')`
 
   const { status, body, text } = await ask(`/${paymentId}/trace`)
   assert.equal(status, 200, text)

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { withTransaction } from '#shared/db.ts'
 import { newId } from '#shared/ids.ts'
+import { type AttemptRecord, recordAttempts } from '../../dispatcher/attempt-queries.ts'
 import { assertError, startTestApi, type TestApi } from '../support/api.ts'
 import { type SeededStore, seedStore } from '../support/seed.ts'
 import { numberEvents, type SeedEvent, seedDelivery, seedEvent } from '../support/seller.ts'
@@ -30,12 +32,25 @@ const event = ({ store, account }: SeededStore, more: Partial<SeedEvent> = {}) =
   seedEvent(api.database.db, { ...store, ...account, sequence: 1, ...more })
 const ids = (answer: { body: { data: { deliveryId: string }[] } }) =>
   answer.body.data.map(({ deliveryId }) => deliveryId)
-async function attempt(deliveryId: string, number: number, more: object = {}): Promise<void> {
-  const row = { status: 500, body: 'oops', error: null, ...more }
-  await api.database.db`
-    insert into attempts (delivery_id, attempt_number, at, duration_ms, response_status, response_body, error, url)
-    values (${deliveryId}, ${number}, service_now() - make_interval(mins => ${100 - number}), 12, ${row.status},
-      ${row.body}, ${row.error}, ${WEBHOOK_URL})`
+/** Writes down an attempt as the dispatcher does. */
+async function attempt(
+  deliveryId: string,
+  result: Partial<Pick<AttemptRecord, 'responseStatus' | 'responseBody' | 'error'>> = {},
+): Promise<void> {
+  const record = { responseStatus: 500, responseBody: 'oops', error: null, ...result }
+  const job = {
+    deliveryId,
+    token: '-infinity',
+    bundle: { token: '', deliveryIds: [], id: '', retryCount: 0 },
+  }
+  const at = new Date()
+  const isSuccess = record.responseStatus === 200
+  const nextAttemptAt = isSuccess ? null : new Date(at.getTime() + 60_000)
+  await withTransaction(api.database.db, (tx) =>
+    recordAttempts(tx, [
+      { ...record, job, url: WEBHOOK_URL, at, durationMs: 12, isSuccess, nextAttemptAt },
+    ]),
+  )
 }
 
 test('GET list 200 newest first, filtered by status, event type and payment', async () => {
@@ -65,11 +80,15 @@ test('GET list 200 newest first, filtered by status, event type and payment', as
 test('GET list 200 shows what a delivery is, with each one’s own attempts, oldest first', async () => {
   const seller = await open()
   const paymentId = newId('pay')
-  const deliveryId = await seedDelivery(api.database.db, await event(seller, { paymentId }))
-  await attempt(deliveryId, 2, { status: 200, body: 'thanks' })
-  await attempt(deliveryId, 1)
-  const other = await seedDelivery(api.database.db, await event(seller, { sequence: 2 }))
-  await attempt(other, 1, { status: null, body: null, error: 'timeout' })
+  const deliveryId = await seedDelivery(
+    api.database.db,
+    await event(seller, { paymentId }),
+    'PENDING',
+  )
+  await attempt(deliveryId)
+  await attempt(deliveryId, { responseStatus: 200, responseBody: 'thanks' })
+  const other = await seedDelivery(api.database.db, await event(seller, { sequence: 2 }), 'PENDING')
+  await attempt(other, { responseStatus: null, responseBody: null, error: 'timeout' })
   const [newer, one] = (await call(seller, 'GET', '/deliveries')).body.data
   assert.deepEqual(
     newer.attempts.map((row: { error: string }) => row.error),
@@ -94,7 +113,7 @@ test('GET list 200 shows what a delivery is, with each one’s own attempts, old
     mode: 'test',
     url: WEBHOOK_URL,
     status: 'DELIVERED',
-    attemptCount: 1,
+    attemptCount: 2,
     nextAttemptAt: null,
   })
 })
@@ -171,9 +190,9 @@ test('GET list 400 invalid_request for unknown words, and a cursor of another li
 
 test('GET one 200 with its attempts, oldest first', async () => {
   const seller = await open()
-  const deliveryId = await seedDelivery(api.database.db, await event(seller))
-  await attempt(deliveryId, 2, { status: 200, body: 'ok' })
-  await attempt(deliveryId, 1, { status: null, body: null, error: 'timeout' })
+  const deliveryId = await seedDelivery(api.database.db, await event(seller), 'PENDING')
+  await attempt(deliveryId, { responseStatus: null, responseBody: null, error: 'timeout' })
+  await attempt(deliveryId, { responseStatus: 200, responseBody: 'ok' })
   const { status, body } = await call(seller, 'GET', `/deliveries/${deliveryId}`)
   assert.equal(status, 200)
   assert.equal(body.deliveryId, deliveryId)
@@ -191,6 +210,20 @@ test('GET one 200 with its attempts, oldest first', async () => {
     },
     { durationMs: 12, url: WEBHOOK_URL, responseStatus: 200, responseBody: 'ok', error: null },
   ])
+})
+
+test('GET one 200 with the latest 200 of more attempts, the last one among them', async () => {
+  const seller = await open()
+  const deliveryId = await seedDelivery(api.database.db, await event(seller), 'PENDING')
+  for (let number = 1; number <= 202; number += 1) {
+    await attempt(deliveryId, { responseBody: `answer ${number}` })
+  }
+  const { body } = await call(seller, 'GET', `/deliveries/${deliveryId}`)
+  assert.equal(body.attemptCount, 202)
+  assert.deepEqual(
+    body.attempts.map((row: { responseBody: string }) => row.responseBody),
+    Array.from({ length: 200 }, (_, index) => `answer ${index + 3}`),
+  )
 })
 
 test('404 delivery_not_found to read and to resend an unknown delivery, to resend one of the other mode', async () => {
@@ -215,6 +248,7 @@ test('resend 200 makes a delivery due at once with 72 hours before it, whatever 
     assert.equal(answer.status, 200)
     assert.equal(answer.body.eventId, eventId)
     assert.deepEqual([answer.body.status, answer.body.deliveredAt], ['PENDING', null])
+    assert.equal(answer.body.attempts.length, status === 'PENDING' ? 0 : 1, 'its history stays')
     const [row] = await api.database.db`
       select next_attempt_at <= service_now() and queued_until <= service_now() as is_due,
         extract(epoch from deadline_at - service_now())::integer as left_s, attempt_count

@@ -66,11 +66,11 @@ async function insertPending(db: Db, stores: readonly BenchStore[]): Promise<voi
   const storeIds = stores.map((store) => store.storeId)
   for (let from = 0; from < PENDING_COUNT; from += INSERT_BATCH) {
     await db`
-      insert into deliveries (delivery_id, event_id, store_id, mode, event_type, url, attempt_count,
-        next_attempt_at, deadline_at)
+      insert into deliveries (delivery_id, event_id, store_id, mode, event_type, url, attempt_count, last_attempt_at,
+        last_duration_ms, last_error, next_attempt_at, deadline_at)
       select 'dlv_0' || lpad(n::text, 37, '0'), 'pay_0' || lpad(n::text, 37, '0') || ':payment.confirmed',
         (${storeIds}::text[])[1 + n / ${PENDING_COUNT / STORE_COUNT}::integer], 'test', 'payment.confirmed', 'http://127.0.0.1/',
-        1, service_now() + make_interval(secs => 600 + n % 3600), service_now() + interval '72 hours'
+        1, service_now(), 5, 'refused', service_now() + make_interval(secs => 600 + n % 3600), service_now() + interval '72 hours'
       from generate_series(${from}::integer, ${from + INSERT_BATCH - 1}::integer) n`
   }
   await db`analyze deliveries`

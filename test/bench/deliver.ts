@@ -73,8 +73,9 @@ async function untilRecorded(db: Db, count: number): Promise<void> {
   const startedAt = performance.now()
   for (;;) {
     const [row] = await db<{ deliveries: number; attempts: number }[]>`
-      select (select count(*)::integer from deliveries where status = 'DELIVERED') as deliveries,
-        (select count(*)::integer from attempts) as attempts`
+      select (count(*) filter (where status = 'DELIVERED'))::integer as deliveries,
+        sum(attempt_count)::integer as attempts
+      from deliveries`
     if (row?.deliveries === count && row.attempts === count) return
     if (performance.now() - startedAt > RECORD_TIMEOUT_MS) {
       throw new Error(`${row?.deliveries} deliveries and ${row?.attempts} attempts of ${count}`)

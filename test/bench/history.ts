@@ -120,13 +120,11 @@ async function insertTold(db: Db): Promise<void> {
     on conflict (store_id, mode) do update set last_sequence = excluded.last_sequence`
   await db`
     insert into deliveries (delivery_id, event_id, store_id, mode, event_type, payment_id, url, status, attempt_count,
-      next_attempt_at, deadline_at, delivered_at)
+      next_attempt_at, deadline_at, delivered_at, last_attempt_at, last_duration_ms, last_response_status,
+      last_response_body)
     select delivery_id, event_id, store_id, 'test', type, payment_id, 'http://127.0.0.1/', 'DELIVERED', 1,
-      null, now(), now()
+      null, now(), now(), now(), 10, 200, 'thanks'
     from told`
-  await db`
-    insert into attempts (delivery_id, attempt_number, at, duration_ms, response_status, response_body, url)
-    select delivery_id, 1, now(), 10, 200, 'thanks', 'http://127.0.0.1/' from told`
 }
 
 /** Lets the shops have events delivered to these URLs, one each. */

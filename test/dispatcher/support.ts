@@ -70,8 +70,9 @@ export async function seedArrears(
         returning event_id, store_id, mode, type
       )
       insert into deliveries
-        (delivery_id, event_id, store_id, mode, event_type, attempt_count, next_attempt_at, deadline_at)
-      select concat('dlv_', event_id), event_id, store_id, mode, type, 1,
+        (delivery_id, event_id, store_id, mode, event_type, url, attempt_count, last_attempt_at, last_duration_ms,
+          last_error, next_attempt_at, deadline_at)
+      select concat('dlv_', event_id), event_id, store_id, mode, type, 'http://127.0.0.1:1/hook', 1, service_now(), 5, 'refused',
         service_now() + ${dueIn}::interval + row_number() over () * interval '1 microsecond',
         service_now() + interval '72 hours'
       from seeded`

@@ -83,6 +83,7 @@ export async function assertOneStory(evidence: Evidence): Promise<void> {
     ...(await judgeSlots(db, payments)),
     ...(await judgeSequences(db)),
     ...(await judgeSchedule(db)),
+    ...(await judgeAttempts(db)),
     ...(await judgeChains(evidence, transfers)),
     ...judgeReceived(evidence, events),
   ]
@@ -277,6 +278,23 @@ export async function judgeSchedule(db: Db): Promise<string[]> {
         <> (d.store_id, d.next_attempt_at, d.queued_until, d.deadline_at, d.attempt_count > 0)
     end`
   return rows.map(({ deliveryId, fault }) => `${deliveryId} ${fault}`)
+}
+
+/** Every delivery has as many attempts as it says: the last one with itself, all before it apart. */
+export async function judgeAttempts(db: Db): Promise<string[]> {
+  const rows = await db<{ deliveryId: string; attemptCount: number; numbers: number[] }[]>`
+    select d.delivery_id, d.attempt_count, a.numbers
+    from deliveries d
+    cross join lateral (
+      select array_agg(attempt_number order by attempt_number) as numbers
+      from attempts
+      where delivery_id = d.delivery_id
+    ) a
+    where coalesce(a.numbers, '{}') <> array(select generate_series(1, d.attempt_count - 1))`
+  return rows.map(
+    ({ deliveryId, attemptCount, numbers }) =>
+      `${deliveryId} says ${attemptCount} attempts, and those before the last are ${numbers}`,
+  )
 }
 
 /** What the chain says now is what the database holds: nothing lost, nothing twice, nothing invented. */

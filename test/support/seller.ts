@@ -107,14 +107,19 @@ export async function seedDelivery(
   const deliveryId = newId('dlv')
   await db`
     insert into deliveries (delivery_id, event_id, store_id, mode, event_type, payment_id, url, status,
-      attempt_count, next_attempt_at, deadline_at, delivered_at, dead_at)
+      attempt_count, next_attempt_at, deadline_at, delivered_at, dead_at, last_attempt_at, last_duration_ms,
+      last_response_status, last_response_body)
     select ${deliveryId}, event_id, store_id, mode, type, payment_id, 'https://shop.example/hook', ${status},
       ${status === 'PENDING' ? 0 : 1},
       case when ${status} = 'PENDING' then service_now() + interval '1 hour' end,
       created_at + interval '72 hours',
       case when ${status} = 'DELIVERED' then service_now() end,
-      case when ${status} = 'DEAD' then service_now() end
-    from events where event_id = ${eventId}`
+      case when ${status} = 'DEAD' then service_now() end,
+      a.*
+    from events
+    left join (select service_now(), 12, case ${status} when 'DEAD' then 500 else 200 end, 'ok') a
+      on ${status} <> 'PENDING'
+    where event_id = ${eventId}`
   await db`update event_numbers set delivery_id = ${deliveryId} where event_id = ${eventId}`
   return deliveryId
 }

@@ -1,0 +1,156 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { type Db, withTransaction } from '#shared/db.ts'
+import { type AttemptRecord, recordAttempts } from '../../dispatcher/attempt-queries.ts'
+import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { judgeAttempts } from '../support/oracle.ts'
+import { type SeededStore, seedStore } from '../support/seed.ts'
+import { seedDelivery, seedEvent } from '../support/seller.ts'
+import { until } from '../support/until.ts'
+
+const URL = 'https://shop.example/hook'
+/** Of a delivery that nobody has in hand. */
+const FREE = '-infinity'
+const BUNDLE = { token: FREE, deliveryIds: [], id: '', retryCount: 0 }
+
+describe('recording attempts', () => {
+  let database: TestDatabase
+  let db: Db
+  let seller: SeededStore
+  let eventCount = 0
+  before(async () => {
+    database = await createTestDatabase()
+    db = database.db
+    seller = await seedStore(db, { webhookUrl: URL })
+  })
+  after(() => database.drop())
+
+  const seed = async (): Promise<string> => {
+    eventCount += 1
+    const eventId = await seedEvent(db, {
+      ...seller.store,
+      ...seller.account,
+      sequence: eventCount,
+    })
+    return seedDelivery(db, eventId, 'PENDING')
+  }
+  const recordOf = (deliveryId: string, more: Partial<AttemptRecord> = {}): AttemptRecord => ({
+    job: { deliveryId, token: FREE, bundle: BUNDLE },
+    url: URL,
+    at: new Date('2026-07-02T10:00:00.123Z'),
+    durationMs: 7,
+    responseStatus: 500,
+    responseBody: 'oops',
+    error: null,
+    isSuccess: false,
+    nextAttemptAt: new Date('2026-07-02T10:00:10.456Z'),
+    ...more,
+  })
+  const success = (deliveryId: string, more: Partial<AttemptRecord> = {}): AttemptRecord =>
+    recordOf(deliveryId, {
+      ...{ responseStatus: 200, responseBody: 'thanks', isSuccess: true, nextAttemptAt: null },
+      ...more,
+    })
+  const record = (...records: AttemptRecord[]) =>
+    withTransaction(db, (tx) => recordAttempts(tx, records))
+  const readLast = async (deliveryId: string) => {
+    const [row] = await db`
+      select status, attempt_count, next_attempt_at, url, last_attempt_at, last_duration_ms, last_response_status,
+        last_response_body, last_error
+      from deliveries where delivery_id = ${deliveryId}`
+    return { ...row }
+  }
+  const readEarlier = async (deliveryId: string) => [
+    ...(await db`
+      select attempt_number, at, duration_ms, url, response_status, response_body, error
+      from attempts where delivery_id = ${deliveryId} order by attempt_number`),
+  ]
+
+  test('the last attempt stands in its delivery’s row, those before it apart, whatever else a batch holds', async () => {
+    const [once, again, never] = [await seed(), await seed(), await seed()]
+    const later = new Date('2026-07-02T11:00:00.789Z')
+    await record(recordOf(again))
+    await record(
+      success(once),
+      recordOf(again, {
+        ...{ url: 'https://shop.example/moved', at: later, durationMs: 15_000 },
+        ...{ responseStatus: null, responseBody: null, error: 'timeout', nextAttemptAt: null },
+      }),
+    )
+    assert.deepEqual(await readLast(once), {
+      ...{ status: 'DELIVERED', attemptCount: 1, nextAttemptAt: null, url: URL },
+      ...{ lastAttemptAt: new Date('2026-07-02T10:00:00.123Z'), lastDurationMs: 7 },
+      ...{ lastResponseStatus: 200, lastResponseBody: 'thanks', lastError: null },
+    })
+    assert.deepEqual(await readEarlier(once), [])
+    assert.deepEqual(await readLast(again), {
+      ...{ status: 'DEAD', attemptCount: 2, nextAttemptAt: null },
+      ...{ url: 'https://shop.example/moved', lastAttemptAt: later, lastDurationMs: 15_000 },
+      ...{ lastResponseStatus: null, lastResponseBody: null, lastError: 'timeout' },
+    })
+    assert.deepEqual(await readEarlier(again), [
+      {
+        ...{ attemptNumber: 1, at: new Date('2026-07-02T10:00:00.123Z'), durationMs: 7, url: URL },
+        ...{ responseStatus: 500, responseBody: 'oops', error: null },
+      },
+    ])
+    const unattempted = await readLast(never)
+    assert.deepEqual([unattempted['attemptCount'], unattempted['lastAttemptAt']], [0, null])
+    assert.deepEqual(await judgeAttempts(db), [])
+  })
+
+  test('an attempt whose delivery is somebody else’s by now is kept, and the schedule is as its new owner left it', async () => {
+    const deliveryId = await seed()
+    const nextAttemptAt = new Date('2026-07-02T10:00:10.456Z')
+    await record(recordOf(deliveryId, { nextAttemptAt }))
+    const stale = { deliveryId, token: '2026-07-02 09:00:00.000001+00', bundle: BUNDLE }
+    await record(success(deliveryId, { job: stale }))
+    const row = await readLast(deliveryId)
+    assert.deepEqual(
+      [row['status'], row['nextAttemptAt'], row['attemptCount'], row['lastResponseStatus']],
+      ['PENDING', nextAttemptAt, 2, 200],
+    )
+    assert.equal((await readEarlier(deliveryId)).length, 1)
+  })
+
+  test('two attempts of one delivery written down at the same moment are both kept', async () => {
+    const deliveryId = await seed()
+    let second: Promise<void> = Promise.resolve()
+    await withTransaction(db, async (tx) => {
+      await recordAttempts(tx, [recordOf(deliveryId, { responseBody: 'first' })])
+      second = record(recordOf(deliveryId, { responseBody: 'second' }))
+      await until(
+        async () => {
+          const waiting = await db`
+            select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+          return waiting.length > 0
+        },
+        { what: 'the second to wait for the first' },
+      )
+    })
+    await second
+    const row = await readLast(deliveryId)
+    assert.deepEqual([row['attemptCount'], row['lastResponseBody']], [2, 'second'])
+    assert.deepEqual(
+      (await readEarlier(deliveryId)).map((one) => [one['attemptNumber'], one['responseBody']]),
+      [[1, 'first']],
+    )
+  })
+
+  test('a row cannot say that there was an attempt and not what came of it, nor the reverse', async () => {
+    const deliveryId = await seed()
+    for (const change of [
+      db`attempt_count = 1`,
+      db`last_response_status = 200, last_response_body = ''`,
+      db`attempt_count = 1, last_attempt_at = service_now(), last_duration_ms = 1`,
+      db`attempt_count = 1, last_response_status = 200, last_response_body = ''`,
+      db`attempt_count = 1, last_attempt_at = service_now(), last_duration_ms = 1, last_response_status = 200`,
+      db`attempt_count = 1, last_attempt_at = service_now(), last_duration_ms = 1, last_error = 'reset',
+        last_response_status = 200, last_response_body = ''`,
+    ]) {
+      await assert.rejects(db`update deliveries set ${change} where delivery_id = ${deliveryId}`, {
+        code: '23514',
+      })
+    }
+  })
+})
