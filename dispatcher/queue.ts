@@ -1,4 +1,5 @@
 import { PgBoss } from 'pg-boss'
+import { type PostgresServer, readServers } from '#shared/db/servers.ts'
 import { STATEMENT_TIMEOUT_MS, type Tx } from '#shared/db.ts'
 import type { Log } from '#shared/log.ts'
 
@@ -10,6 +11,8 @@ const QUEUE_NAME = 'deliveries'
 const POOL_SIZE_MAX = 3
 /** A statement without an answer for so long went to a server that is gone, in milliseconds. */
 const ANSWER_TIMEOUT_MS = 12_000
+/** For one server, in milliseconds; another may be up. */
+const CONNECT_TIMEOUT_MS = 5_000
 /** The queue's own sessions do not wait for the disk: they hand jobs out and tidy up, and a handing-out
  * that a crash of the server undoes is one that comes back, as after any crash. Jobs are added and
  * removed in the transactions of the rows they are about, which do wait. */
@@ -73,26 +76,47 @@ export class QueueLostError extends Error {
   override readonly name = 'QueueLostError'
 }
 
+type QueueOptions = {
+  readonly databaseUrl: string
+  /** `false` behind a transaction pooler, which takes no start-up parameters. */
+  readonly prepare: boolean
+  /** A fetched job that is not settled within it is handed out again. */
+  readonly expireInSeconds: number
+  readonly log: Log
+}
+
 /**
  * Opens the queue, creating its tables when they are missing; any number of processes may do so at
  * once. Rejects when Postgres cannot be reached.
- *
- * @param options.expireInSeconds a fetched job that is not settled within it is handed out again
- * @param options.prepare `false` behind a transaction pooler, which takes no start-up parameters
  */
-export async function openQueue(options: {
-  readonly databaseUrl: string
-  readonly prepare: boolean
-  readonly expireInSeconds: number
-  readonly log: Log
-}): Promise<Queue> {
+export async function openQueue(options: QueueOptions): Promise<Queue> {
+  const servers = readServers(options.databaseUrl)
+  const faults: unknown[] = []
+  // pg-boss's own driver knows one server only: the first that takes what opening writes, which a standby does not.
+  for (const server of servers) {
+    try {
+      return await openAt(server, servers.length > 1, options)
+    } catch (error) {
+      faults.push(error)
+    }
+  }
+  throw faults.at(-1)
+}
+
+/** @param hasOthers whether another server may be asked when this one is gone or is a standby now */
+async function openAt(
+  server: PostgresServer,
+  hasOthers: boolean,
+  options: QueueOptions,
+): Promise<Queue> {
   const boss = new PgBoss({
-    connectionString: options.databaseUrl,
+    connectionString: inTermsOfPg(server.url),
     application_name: 'dispatcher-queue',
     schema: QUEUE_SCHEMA,
     max: POOL_SIZE_MAX,
     // Handed on to `pg`, which would wait for a silent server for ever.
-    ...{ query_timeout: ANSWER_TIMEOUT_MS, keepAlive: true },
+    ...{ query_timeout: ANSWER_TIMEOUT_MS, connectionTimeoutMillis: CONNECT_TIMEOUT_MS },
+    ...{ keepAlive: true },
     ...(options.prepare ? { options: SESSION_OPTIONS } : {}),
     schedule: false,
     monitorVacuum: false,
@@ -118,7 +142,8 @@ export async function openQueue(options: {
     },
     async fetch(count, tx) {
       const options = { batchSize: count, ...(tx === undefined ? {} : { db: within(tx) }) }
-      const jobs = await boss.fetch<Promotions>(QUEUE_NAME, options)
+      const fetched = boss.fetch<Promotions>(QUEUE_NAME, options)
+      const jobs = await (tx === undefined && hasOthers ? orElsewhere(fetched) : fetched)
       return jobs.map(({ id, data, retryCount }) => ({ ...data, id, retryCount }))
     },
     async settle(tx, bundles) {
@@ -127,6 +152,20 @@ export async function openQueue(options: {
       await boss.deleteJob(QUEUE_NAME, attempts, { db: within(tx) })
     },
     stop,
+  }
+}
+
+/** An `sslmode` as Postgres's own clients and our driver take it: to pg alone, `require` would ask for a known certificate. */
+function inTermsOfPg(url: string): string {
+  return url.includes('sslmode=') ? `${url}&uselibpqcompat=true` : url
+}
+
+/** Whatever failed on the queue's own connection, the next opening asks every server anew. */
+async function orElsewhere<T>(fetched: Promise<T>): Promise<T> {
+  try {
+    return await fetched
+  } catch (cause) {
+    throw new QueueLostError('the server of the queue did not answer', { cause })
   }
 }
 

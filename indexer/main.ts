@@ -49,7 +49,7 @@ function readConfig() {
   const config = loadConfig(process.env, {
     readFile: (path) => readFileSync(path, 'utf8'),
     isTerminal: process.stdout.isTTY === true,
-    requires: ['databaseUrl', 'databaseListenUrl', 'encryptionKey'],
+    requires: ['databaseUrl', 'encryptionKey'],
   })
   return { config, deployments: pickDeployments([...config.deployments.values()]) }
 }

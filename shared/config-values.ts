@@ -1,5 +1,6 @@
 import { Buffer } from 'node:buffer'
 import { BlockList, isIP } from 'node:net'
+import { isDecodable, readServers } from '#shared/db/servers.ts'
 import { LOG_LEVELS, type LogLevel } from '#shared/log.ts'
 import { parseMailAddress } from '#shared/mail-address.ts'
 
@@ -9,19 +10,19 @@ export type Format<T> = { shouldBe: string; parse: (text: string) => T | undefin
 /** Octets of an AES-256 key. */
 const ENCRYPTION_KEY_LENGTH = 32
 
-/** Several hosts, as in `postgres://a:5432,b:5432/x`, are no URL to a parser: only the start is checked. */
 export const POSTGRES_URL: Format<string> = {
-  shouldBe: 'a URL that begins with postgres://',
-  parse: (text) => (/^postgres(ql)?:\/\/\S+$/.test(text) ? text : undefined),
+  shouldBe:
+    'a URL such as postgres://user:password@host:5432/database, escaped with %; sslmode in it is disable, require or verify-full',
+  parse: (text) => (readServers(text).length > 0 ? text : undefined),
 }
 
 export const SMTP_URL: Format<string> = {
-  shouldBe: 'a URL that begins with smtp:// or smtps:// and names a host',
+  shouldBe: 'a URL that begins with smtp:// or smtps:// and names a host, escaped with %',
   parse: (text) => (isUrl(text, ['smtp:', 'smtps:']) ? text : undefined),
 }
 
 export const PROXY_URL: Format<string> = {
-  shouldBe: 'a URL that begins with http:// and names a host',
+  shouldBe: 'a URL that begins with http:// and names a host, escaped with %',
   parse: (text) => (isUrl(text, ['http:']) ? text : undefined),
 }
 
@@ -100,6 +101,6 @@ export function oneOf<const T extends string>(words: readonly T[]): Format<T> {
 
 function isUrl(text: string, protocols: readonly string[]): boolean {
   if (!URL.canParse(text)) return false
-  const { protocol, hostname } = new URL(text)
-  return protocols.includes(protocol) && hostname !== ''
+  const { protocol, hostname, username, password } = new URL(text)
+  return protocols.includes(protocol) && hostname !== '' && [username, password].every(isDecodable)
 }

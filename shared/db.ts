@@ -1,4 +1,5 @@
 import postgres from 'postgres'
+import { addressesOf } from '#shared/db/servers.ts'
 
 /** The types the driver is taught: what `numeric` and `int8` are in JavaScript. */
 type TaughtTypes = { numeric: bigint; int8: number }
@@ -75,6 +76,7 @@ export function openDb(options: DbOptions): Db {
     lock_timeout: LOCK_TIMEOUT_MS,
   }
   return postgres(url, {
+    ...addressesOf(url),
     max: poolSizeMax,
     prepare,
     ...undeclared(options),

@@ -53,24 +53,27 @@ type Deno = {
 
 /**
  * Serves HTTP on either runtime. Bounds on bodies are the handler's: a runtime's own refusal has an empty body.
- * Throws a `ConfigError` that names the variable when the port is taken.
+ * Throws a `ConfigError` that names the variable when nothing can listen there.
  */
 export function serve(options: ServeOptions): RunningServer {
   const deno = (globalThis as { Deno?: Deno }).Deno
   try {
     return deno === undefined ? serveOnBun(options) : serveOnDeno(deno, options)
   } catch (error) {
-    if (!isTaken(error)) throw error
-    const { hostname, port, variable } = options
-    throw new ConfigError([`${variable} should be a free port: ${port} on ${hostname} is taken`])
+    throw new ConfigError([toFault(error, options)])
   }
 }
 
-function isTaken(error: unknown): boolean {
-  return (
-    error instanceof Error &&
-    ((error as { code?: unknown }).code === 'EADDRINUSE' || error.name === 'AddrInUse')
-  )
+function toFault(error: unknown, { hostname, port, variable }: ServeOptions): string {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined
+  if (code === 'EADDRINUSE') {
+    return `${variable} should be a free port: ${port} on ${hostname} is taken`
+  }
+  if (code === 'EACCES') {
+    return `${variable} should be a port that this user may listen at: ${port} is not one`
+  }
+  // The runtimes tell an address of another machine and a name without one in four ways.
+  return `HOST should be an address of this machine: nothing can listen at ${hostname}`
 }
 
 function serveOnBun({ fetch, hostname, port, reusePort = false }: ServeOptions): RunningServer {

@@ -1,4 +1,5 @@
 import postgres from 'postgres'
+import { addressesOf } from '#shared/db/servers.ts'
 import type { Log } from '#shared/log.ts'
 
 export type ListenOptions = {
@@ -78,6 +79,7 @@ async function listenOnce(options: ListenOptions, signal: AbortSignal): Promise<
 
 function connect(options: ListenOptions, onclose: () => void): postgres.Sql {
   const settings = {
+    ...addressesOf(options.url),
     max: 1,
     // Neither idle nor old connections are closed: silence is this one's normal state.
     idle_timeout: 0,

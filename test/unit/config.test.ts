@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { ConfigError, exitOnConfigError, loadConfig, VARIABLES } from '#shared/config.ts'
+import { readServers } from '#shared/db/servers.ts'
 
 const KEY = Buffer.alloc(32, 7).toString('base64')
 
@@ -137,14 +138,46 @@ test('the listening connection is the ordinary one unless another is named', () 
   assert.equal(config.databaseListenUrl, 'postgres://h/d')
 })
 
+test('a wrong DATABASE_URL is told once, not as a missing DATABASE_LISTEN_URL too', () => {
+  assert.deepEqual(
+    faultsOf({ DATABASE_URL: 'nonsense' }).map((fault) => fault.split(' ')[0]),
+    ['DATABASE_URL'],
+  )
+})
+
+test('the servers of a Postgres URL are told apart, addresses of IPv6 too', () => {
+  const url = 'postgresql://u:p@ss@a,[::1]:5433,10.0.0.1:6432/pay?sslmode=verify-full'
+  const one = (host: string) => `postgresql://u:p@ss@${host}/pay?sslmode=verify-full`
+  assert.deepEqual(readServers(url), [
+    { host: 'a', port: 5432, url: one('a') },
+    { host: '::1', port: 5433, url: one('[::1]:5433') },
+    { host: '10.0.0.1', port: 6432, url: one('10.0.0.1:6432') },
+  ])
+  assert.deepEqual(readServers('postgres:///pay'), [
+    { host: 'localhost', port: 5432, url: 'postgres:///pay' },
+  ])
+})
+
 test('a terminal gets readable log lines unless a format is named', () => {
   assert.equal(loadConfig({}, { readFile, isTerminal: true }).logFormat, 'pretty')
   assert.equal(loadConfig({ LOG_FORMAT: 'json' }, { readFile, isTerminal: true }).logFormat, 'json')
 })
 
 const WRONG: readonly [variable: string, ...values: string[]][] = [
-  ['DATABASE_URL', 'mysql://h/d', 'host/db', 'postgres://h/d b'],
-  ['DATABASE_LISTEN_URL', 'http://h'],
+  [
+    'DATABASE_URL',
+    'mysql://h/d',
+    'host/db',
+    'postgres://h/d b',
+    'postgres://h:99999/d',
+    'postgres://u:p%@h/d',
+    'postgres://u:p@/d',
+    'postgres://a,b:x/d',
+    'postgres://a,,b/d',
+    'postgres://',
+    'postgres://h/d?sslmode=prefer',
+  ],
+  ['DATABASE_LISTEN_URL', 'http://h', 'postgres://h:0x/d'],
   ['DATABASE_PREPARE', 'true', '2'],
   ['HOST', 'http://h', '[::1]', 'a b', '-'],
   ['PORT', 'x', '-1', '65536', '3000.5', '1e3', '0x10'],
@@ -158,7 +191,7 @@ const WRONG: readonly [variable: string, ...values: string[]][] = [
     'https://u:p@x',
     'https://',
   ],
-  ['SMTP_URL', 'mail.example', 'https://mail.example', 'smtp://'],
+  ['SMTP_URL', 'mail.example', 'https://mail.example', 'smtp://', 'smtp://u:p%@mail.example'],
   ['MAIL_FROM', 'Shop <a@b.example>', 'a@b.example,c@d.example'],
   ['TRUSTED_PROXIES', '10.0.0.0/33', '::/129', 'localhost', '10.0.0.0/8,', '1.2.3.4/x', '1.2.3'],
   ['SIGNUP', 'yes', 'OPEN'],
@@ -174,7 +207,7 @@ const WRONG: readonly [variable: string, ...values: string[]][] = [
     Buffer.alloc(31).toString('base64'),
     '*'.repeat(44),
   ],
-  ['EGRESS_PROXY', 'socks5://p:1080', 'https://p', 'p:3128'],
+  ['EGRESS_PROXY', 'socks5://p:1080', 'https://p', 'p:3128', 'http://u:p%@p:3128'],
   ['SLOT_QUARANTINE_HOURS', '0', '721', '1.5'],
   ['RATE_LIMIT_CHECKOUT', '0', 'none'],
   ['OPEN_PAYMENTS_PER_IP', '0', '9999999'],

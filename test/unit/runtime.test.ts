@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { ConfigError } from '#shared/config.ts'
 import { serve } from '#shared/runtime.ts'
 
 /** Milliseconds that a stopping server waits for open requests. */
@@ -34,6 +35,17 @@ test('a server with nothing to do stops at once, and is gone', async () => {
   await server.stop(60_000)
   assert.ok(performance.now() - startedAtMs < 30_000)
   await assert.rejects(fetch(server.url))
+})
+
+test('an address of another machine, or a name without one, is a fault of HOST in one line', () => {
+  for (const hostname of ['192.0.2.1', 'nowhere.invalid']) {
+    assert.throws(
+      () => serve({ ...ANY_PORT, hostname, fetch: () => new Response() }),
+      (error: ConfigError) =>
+        error.faults.join() ===
+        `HOST should be an address of this machine: nothing can listen at ${hostname}`,
+    )
+  }
 })
 
 test('a stopping server lets an open request end', async () => {
