@@ -63,7 +63,7 @@ export async function commitAudit(
   const { deployment } = deps.deployment
   const hits = await findHits(deps, observations)
   const { result, moved } = await withTransaction(deps.db, async (tx) => {
-    const stored = await readStoredTransfers(tx, deployment, range.from, range.last.number)
+    const stored = await readStoredTransfers(tx, deps.deployment, range.from, range.last.number)
     const { missing, gone, confirmed } = compareReadings(hits, stored)
     const counts = { foundCount: missing.length, heldCount: gone.length }
     const differenceCount = missing.length + gone.length
@@ -101,7 +101,7 @@ export async function commitReread(
   const { last, position } = range
   const hits = await findHits(deps, observations)
   const { result, moved } = await withTransaction(deps.db, async (tx) => {
-    const stored = await readStoredTransfers(tx, deployment, last.number, last.number)
+    const stored = await readStoredTransfers(tx, deps.deployment, last.number, last.number)
     const { missing, gone, confirmed } = compareReadings(hits, stored)
     const noticed = await storeHits(deps, tx, missing, position)
     await holdTransfers(tx, gone)

@@ -3,7 +3,7 @@ import { type Db, type Tx, withTransaction } from '#shared/db.ts'
 import { newId } from '#shared/ids.ts'
 import type { Log } from '#shared/log.ts'
 import { requestUnmatchedMail } from '#shared/mail-requests.ts'
-import type { Deployment } from '#shared/networks/registry.ts'
+import { type Deployment, watchedTokens } from '#shared/networks/registry.ts'
 import type { DoorSettings } from '#shared/payments/effects.ts'
 import { isTerminal } from '#shared/payments/machine.ts'
 import { noticeCredits, noticeRead } from '#shared/payments/notice.ts'
@@ -51,17 +51,17 @@ const INSERT_MAX = 1_000
 /** Transfers of a block at the tip that cost less to look at than to wait for whose they are. */
 const FEW_MAX = 20
 
+function tokensByContract(deployment: Deployment) {
+  const watched = watchedTokens(deployment)
+  return new Map(watched.map(({ contract, token, decimals }) => [contract, { token, decimals }]))
+}
+
 /** Keeps the transfers to sellers' addresses, in tokens this deployment takes. */
 export async function findHits(
   deps: CommitDeps,
   observations: readonly Observation[],
 ): Promise<Hit[]> {
-  const tokens = new Map(
-    Object.entries(deps.deployment.tokens).map(([token, facts]) => [
-      facts.contract,
-      { token, decimals: facts.decimals },
-    ]),
-  )
+  const tokens = tokensByContract(deps.deployment)
   const byKey = new Map<string, Observation[]>()
   for (const observation of observations) {
     // Strangers' transfers are nearly all there are: of each only this is looked at.
@@ -92,14 +92,13 @@ export async function findMatchable(
   observations: readonly Observation[],
 ): Promise<Hit[]> {
   if (observations.length === 0) return []
-  const { deployment, clockToleranceMs, tokens } = deps.deployment
+  const { deployment, clockToleranceMs } = deps.deployment
   const read = (hits: readonly Hit[]) => readCandidates(deps.db, deployment, hits, clockToleranceMs)
   if (observations.length <= FEW_MAX) {
+    const tokens = tokensByContract(deps.deployment)
     const few = observations.flatMap((observation) => {
-      const known = Object.entries(tokens).find(
-        ([, { contract }]) => contract === observation.contract,
-      )
-      return known ? [{ observation, token: known[0], decimals: known[1].decimals }] : []
+      const facts = tokens.get(observation.contract)
+      return facts ? [{ observation, ...facts }] : []
     })
     const [hits, found] = await Promise.all([findHits(deps, observations), read(few)])
     const byObservation = new Map(few.map((hit, index) => [hit.observation, found[index] ?? []]))
@@ -247,10 +246,10 @@ async function decide(deps: CommitDeps, tx: Tx, hits: readonly Hit[]): Promise<D
   const foundFor = new Map(unread.map((hit, index) => [hit, found[index]]))
   const terms = { clockToleranceMs, quarantineMs: deps.settings.quarantineHours * HOUR_MS }
   const arrivals = hits.map((hit) => {
-    const { blockNumber, blockTimeMs, txHash, index, amountBaseUnits } = hit.observation
+    const { blockNumber, blockTimeMs, txHash, index, amountBaseUnits, contract } = hit.observation
     const place = { blockNumber, amountBaseUnits }
     return {
-      ...{ deployment, token: hit.token, blockTimeMs, ...place },
+      ...{ deployment, token: hit.token, contract, blockTimeMs, ...place },
       credit: { transferId: '', txHash, logIndex: index, isHeld: false, ...place },
       candidates: hit.candidates ?? foundFor.get(hit) ?? [],
     }

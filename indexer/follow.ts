@@ -1,5 +1,6 @@
 import type { Deployment } from '#shared/networks/registry.ts'
 import { commitBlock, findMatchable } from './commit.ts'
+import { keepContracts } from './contracts.ts'
 import { writeHaltedReason, writeHead, writeRate } from './cursor.ts'
 import type { BlockRef, RangeWithTransfers, WakeHandle } from './drivers/driver.ts'
 import { createPace, type Pace } from './pace.ts'
@@ -100,6 +101,7 @@ async function begin(deps: FollowDeps, epoch: number, isStopped: () => boolean):
   await checkGenesis(deps)
   await checkClock(deps)
   await writeHaltedReason(deps.db, deps.deployment.deployment, null)
+  await keepContracts(deps.db, deps.deployment)
   return {
     ...deps,
     place: await findPlace(deps, epoch),

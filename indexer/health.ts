@@ -2,10 +2,11 @@ import type { Config } from '#shared/config.ts'
 import type { Db } from '#shared/db.ts'
 import type { Log } from '#shared/log.ts'
 import { type Gauge, METRICS_CONTENT_TYPE, type Metrics } from '#shared/metrics.ts'
-import type { Deployment } from '#shared/networks/registry.ts'
+import { type Deployment, watchedTokens } from '#shared/networks/registry.ts'
 import { readForsaken } from '#shared/payments/queries.ts'
 import { type RunningServer, serve } from '#shared/runtime.ts'
 import { stalledAfterMs } from '#shared/stalled.ts'
+import { readAwaited } from './contracts.ts'
 import { type ProgressRow, readProgress } from './cursor.ts'
 import type { Followed } from './indexer.ts'
 
@@ -25,6 +26,9 @@ const WATCH_EVERY_MS = 5_000
 /** Said of a deployment that was switched off while payments wait on it. */
 const FORSAKEN =
   'is off, and payments wait on it: they neither settle nor expire before it has an rpc again'
+/** Said of a contract that no reading asks for. */
+const UNWATCHED =
+  'payments name a token contract that is not watched, and nobody can pay them: give all processes the same NETWORKS_FILE and start this one again'
 /** Milliseconds for open requests to end. */
 const STOP_TIMEOUT_MS = 500
 
@@ -87,6 +91,7 @@ export function createWatch(deps: HealthDeps): { stop(): void } {
   )
   const noteProcess = createProcessGauges(deps, stalled)
   const noteProgress = createProgressGauges(deps.metrics)
+  const noteContracts = createContractsGauge(deps)
   let warned: readonly string[] = []
   const refresh = async () => {
     for (const one of deps.followed.values()) noteProcess(one)
@@ -97,11 +102,35 @@ export function createWatch(deps: HealthDeps): { stop(): void } {
       if (!warned.includes(deployment)) deps.log.warn(FORSAKEN, { deployment })
     }
     warned = forsaken
+    await noteContracts()
   }
   const timer = setInterval(() => {
     refresh().catch((error) => deps.log.debug('numbers could not be refreshed', { error }))
   }, WATCH_EVERY_MS)
   return { stop: () => clearInterval(timer) }
+}
+
+/** Contracts that payments wait for and this process does not watch: an API runs on another table than it does. */
+function createContractsGauge({ db, log, metrics, followed }: HealthDeps): () => Promise<void> {
+  const unwatched = metrics.gauge(
+    'indexer_unwatched_contracts',
+    'Alarm: token contracts that new payments name and this process does not watch.',
+  )
+  const told = new Set<string>()
+  return async () => {
+    const awaited = await readAwaited(db, [...followed.keys()])
+    for (const [deployment, one] of followed) {
+      const watched = watchedTokens(one.deployment).map(({ contract }) => contract)
+      const unknown = awaited.filter(
+        (payment) => payment.deployment === deployment && !watched.includes(payment.contract),
+      )
+      unwatched.set(unknown.length, { deployment })
+      for (const { contract } of unknown) {
+        if (!told.has(contract)) log.error(UNWATCHED, { deployment, contract })
+        told.add(contract)
+      }
+    }
+  }
 }
 
 /** What this process knows by itself. */

@@ -5,9 +5,10 @@ import { listen } from '#shared/db/listen.ts'
 import type { Db } from '#shared/db.ts'
 import type { Log } from '#shared/log.ts'
 import { createMetrics } from '#shared/metrics.ts'
-import { awaitSchema } from '#shared/migrate.ts'
+import { awaitSchema, untilReachable } from '#shared/migrate.ts'
 import type { Deployment } from '#shared/networks/registry.ts'
 import { REQUESTS_CHANNEL } from '#shared/requests.ts'
+import { readRetired } from './contracts.ts'
 import { createDoorbell, type Doorbell } from './doorbell.ts'
 import type { Driver } from './drivers/driver.ts'
 import { createDriver } from './drivers/registry.ts'
@@ -79,7 +80,10 @@ async function begin(
   if (signal.aborted) return
   const leader = `indexer-${randomBytes(6).toString('hex')}`
   for (const deployment of deps.deployments.filter(({ isOn }) => isOn)) {
-    followed.set(deployment.deployment, follow(deps, deployment, leader))
+    const read = () => readRetired(deps.db, deployment, deps.config.slotQuarantineHours)
+    const retired = await untilReachable(deps.log, signal, read)
+    if (!retired) return
+    followed.set(deployment.deployment, follow(deps, { ...deployment, retired }, leader))
   }
 }
 
@@ -92,6 +96,10 @@ function follow(deps: IndexerDeps, deployment: Deployment, leader: string): Foll
     log.warn(
       'only one RPC provider: give two on different hosts, or nobody checks what it leaves out',
     )
+  }
+  if (deployment.retired?.length) {
+    const contracts = deployment.retired.map(({ contract }) => contract)
+    log.info('goes on watching contracts that the table named before: payments may', { contracts })
   }
   const driver = createDriver({ deployment, log, nowMs })
   const doorbell = createDoorbell()

@@ -5,6 +5,7 @@ import { type Credit, isNoticed, settle } from '#shared/payments/settle.ts'
 export type Arrival = {
   deployment: string
   token: string
+  contract: string
   blockNumber: number
   blockTimeMs: number
   amountBaseUnits: bigint
@@ -30,6 +31,8 @@ export type Candidate = {
   paymentId: string
   deployment: string
   token: string
+  /** The contract that the payment names: nothing else pays it, whatever the token is called. */
+  contract: string
   status: PaymentStatus
   dueBaseUnits: bigint
   createdAt: Date
@@ -103,11 +106,11 @@ export function matchTransfer(
   const [exclusive] = of('exclusive')
   if (exclusive) return matchExclusive(arrival, exclusive, terms)
   const [exact] = of('exact')
-  if (exact) return matchExact(arrival, exact, terms)
+  if (exact && isSameSlotKind(arrival, exact)) return matchExact(arrival, exact, terms)
   const near = of('near').flatMap((candidate) => asOfBlock(arrival, candidate) ?? [])
   return (
     matchNear(arrival, near, terms) ??
-    matchElsewhere(arrival, of('elsewhere'), terms) ??
+    matchElsewhere(arrival, [...of('exact'), ...of('elsewhere')], terms) ??
     nobody(arrival, of('lowest'))
   )
 }
@@ -276,7 +279,11 @@ function isNear(amount: bigint, due: bigint): boolean {
 }
 
 function isSameSlotKind(arrival: Arrival, candidate: Candidate): boolean {
-  return candidate.deployment === arrival.deployment && candidate.token === arrival.token
+  return (
+    candidate.deployment === arrival.deployment &&
+    candidate.token === arrival.token &&
+    candidate.contract === arrival.contract
+  )
 }
 
 function distance(arrival: Arrival, candidate: Candidate): bigint {

@@ -1,6 +1,6 @@
 import { column } from '#shared/db/columns.ts'
 import type { SqlLike, Tx } from '#shared/db.ts'
-import type { Deployment, Mode } from '#shared/networks/registry.ts'
+import { type Deployment, type Mode, watchedTokens } from '#shared/networks/registry.ts'
 import type { Credit } from '#shared/payments/settle.ts'
 import type { Observation } from './drivers/driver.ts'
 import type { Candidate, Decision } from './match.ts'
@@ -71,19 +71,20 @@ export async function readCandidates(
       from seen
       join payments p on p.reference_key = any (string_to_array(seen.refs, ',')) and p.deployment = ${deployment}
         -- A key names a payment; it cannot make money that went elsewhere, or another token, its own.
-        and p.address = seen.address and p.token = seen.token`
+        and p.address = seen.address and p.token = seen.token and p.contract = seen.contract`
   const rows = await sql<(FoundRow & { index: number })[]>`
     with seen as (
       select * from unnest(
         ${given(sql`${column(hits.map((_, index) => index))}::integer[]`)},
         ${given(sql`${column(seen((one) => one.to))}::text[]`)},
         ${given(sql`${column(hits.map(({ token }) => token))}::text[]`)},
+        ${given(sql`${column(seen((one) => one.contract))}::text[]`)},
         ${given(sql`${column(hits.map(({ decimals }) => decimals))}::integer[]`)},
         ${given(sql`${column(seen((one) => one.amountBaseUnits.toString()))}::numeric[]`)},
         ${given(sql`${column(seen((one) => one.blockNumber))}::bigint[]`)},
         ${given(sql`${column(seen((one) => new Date(one.blockTimeMs).toISOString()))}::timestamptz[]`)},
         ${given(sql`${column(seen((one) => one.references?.join() ?? null))}::text[]`)}
-      ) as t (index, address, token, decimals, amount, block_number, block_time, refs)
+      ) as t (index, address, token, contract, decimals, amount, block_number, block_time, refs)
     ),
     sure as (
       select seen.index, 'exact' as kind, s.payment_id, s.previous_payment_id
@@ -113,6 +114,7 @@ export async function readCandidates(
         where s.address = seen.address and s.token = seen.token and s.deployment = ${deployment}
           and s.amount_base_units between seen.amount / 2 and seen.amount * 10
           and not s.is_exclusive
+          and p.contract = seen.contract
           and p.status in ('PENDING', 'DETECTED', 'EXPIRED', 'CANCELED')
           and p.created_at <= seen.block_time + make_interval(secs => ${clockToleranceMs / 1000})
           and (p.position_block is null or p.position_block < seen.block_number)
@@ -141,7 +143,7 @@ export async function readCandidates(
           = seen.amount * power(10::numeric, 18 - seen.decimals)
     )
     select found.index, found.kind, found.previous_payment_id,
-      p.payment_id, p.deployment, p.token, p.status, p.amount_base_units as due_base_units,
+      p.payment_id, p.deployment, p.token, p.contract, p.status, p.amount_base_units as due_base_units,
       p.created_at, p.expires_at, p.settled_at, p.position_block, st.guess_on_shared_address,
       st.top_up_until_expiry, p.price_base_units, p.confirmations_required,
       case when found.kind = 'near' and p.settled_at is null then (
@@ -317,18 +319,19 @@ export async function readPaymentsAtDepth(
   return rows.map((row) => row.paymentId)
 }
 
-/** What the first reading stored for a range of blocks. */
+/** What the first reading stored for a range of blocks, of the contracts that are read now. */
 export async function readStoredTransfers(
   tx: Tx,
-  deployment: string,
+  deployment: Deployment,
   from: number,
   to: number,
 ): Promise<StoredTransfer[]> {
+  const contracts = watchedTokens(deployment).map(({ contract }) => contract)
   return tx<StoredTransfer[]>`
     select transfer_id, block_hash, tx_hash, log_index
     from transfers
-    where deployment = ${deployment} and block_number between ${from} and ${to}
-      and state <> 'RETRACTED'`
+    where deployment = ${deployment.deployment} and block_number between ${from} and ${to}
+      and contract = any (${contracts}) and state <> 'RETRACTED'`
 }
 
 /** Payments with attributed transfers above a block. */

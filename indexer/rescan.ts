@@ -57,10 +57,9 @@ export async function rescan(
   const { readTo: to } = reading
 
   const hits = await findHits(deps, reading.transfers)
-  const { deployment } = deps.deployment
   const { position } = place
   const { after, moved, missing, gone } = await withTransaction(deps.db, async (tx) => {
-    const stored = await readStoredTransfers(tx, deployment, from, to)
+    const stored = await readStoredTransfers(tx, deps.deployment, from, to)
     const { missing, gone, confirmed } = compareReadings(hits, stored)
     const noticed = await storeHits(deps, tx, missing, position)
     await holdTransfers(tx, gone)

@@ -68,9 +68,6 @@ export async function assertSchemaCurrent(
   compare(await readMigrations(directory), await readApplied(sql))
 }
 
-/** Milliseconds between two looks for a database that cannot be reached. */
-const SCHEMA_RETRY_MS = 500
-
 /**
  * What every process does first: resolves when the schema is the code's, or when told to stop. A database that cannot be
  * reached is waited for; one of another version throws {@link SchemaError}.
@@ -79,16 +76,28 @@ export async function awaitSchema(
   { db, log }: { db: SqlLike; log: Log },
   signal: AbortSignal,
 ): Promise<void> {
+  await untilReachable(log, signal, () => assertSchemaCurrent(db))
+}
+
+/** Milliseconds between two looks for a database that cannot be reached. */
+const RETRY_MS = 500
+
+/** Does what a process cannot begin without, waiting for a database that cannot be reached; undefined when told to stop. */
+export async function untilReachable<T>(
+  log: Log,
+  signal: AbortSignal,
+  work: () => Promise<T>,
+): Promise<T | undefined> {
   while (!signal.aborted) {
     try {
-      await assertSchemaCurrent(db)
-      return
+      return await work()
     } catch (error) {
       if (!isUnavailable(error)) throw error
       log.warn('waiting for the database', { error })
     }
-    await new Promise((resolve) => setTimeout(resolve, SCHEMA_RETRY_MS))
+    await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
   }
+  return undefined
 }
 
 async function readMigrations(directory: URL | string): Promise<Migration[]> {

@@ -7,6 +7,18 @@ alter table deployments
   add column disagreement_count bigint not null default 0,
   add column disagreed_at timestamptz;
 
+-- A row is a token contract that a deployment is, or was, followed for: payments name the one they were made for, and are paid
+-- in nothing else, whatever the operator's table names by now.
+create table token_contracts (
+  deployment text not null references deployments,
+  contract text not null,
+  token text not null,
+  decimals integer not null,
+  -- Since when the table names it no more.
+  retired_at timestamptz,
+  primary key (deployment, contract)
+);
+
 -- Held transfers are few, and looked at again and again.
 create index transfers_held on transfers (deployment, block_number) where is_held;
 

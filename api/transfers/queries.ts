@@ -12,6 +12,7 @@ export type LockedTransfer = {
   paymentId: string | null
   deployment: string
   token: string
+  contract: string
 }
 
 /** A stretch of a store's inbox. What left the chain again is not shown. */
@@ -91,7 +92,7 @@ export async function lockTransfer(
   transferId: string,
 ): Promise<LockedTransfer | undefined> {
   const rows = await tx<LockedTransfer[]>`
-    select t.transfer_id, t.state, t.payment_id, t.deployment, t.token
+    select t.transfer_id, t.state, t.payment_id, t.deployment, t.token, t.contract
     from inbox i
     join transfers t on t.transfer_id = i.transfer_id
     where i.store_id = ${storeId} and i.transfer_id = ${transferId} and i.mode = ${mode}

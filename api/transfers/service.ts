@@ -85,9 +85,11 @@ async function credit(
   { storeId, transfer, paymentId, locked }: Attachment,
 ): Promise<string[]> {
   const payment = locked.get(paymentId) ?? fail('payment_not_found', { param: 'paymentId' })
-  if (transfer.deployment !== payment.deployment || transfer.token !== payment.token) {
+  const { deployment, network, token, contract } = payment
+  const isSameToken = transfer.token === token && transfer.contract === contract
+  if (transfer.deployment !== deployment || !isSameToken) {
     fail('token_not_accepted', {
-      message: `The payment waits for ${payment.token} on ${payment.network}. Attach another.`,
+      message: `The payment waits for ${token} (${contract}) on ${network}. Attach another.`,
       param: 'paymentId',
     })
   }

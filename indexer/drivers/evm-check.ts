@@ -1,4 +1,4 @@
-import type { Deployment } from '#shared/networks/registry.ts'
+import { type Deployment, watchedTokens } from '#shared/networks/registry.ts'
 import { type Rpc, unwrap } from '../rpc.ts'
 import { RpcError } from '../rpc-error.ts'
 import type { RpcCall } from '../socket.ts'
@@ -44,7 +44,7 @@ export async function checkProviders(rpc: Rpc): Promise<void> {
 
 /** Compares each token's decimals with the row's: ten to the power of the difference is what a mistake would cost. */
 export async function checkDecimals(rpc: Rpc, deployment: Deployment): Promise<void> {
-  for (const [token, { contract, decimals }] of Object.entries(deployment.tokens)) {
+  for (const { token, contract, decimals } of watchedTokens(deployment)) {
     const name = `${deployment.deployment}: ${token} ${contract}`
     const params = [{ to: contract.toLowerCase(), data: DECIMALS_SELECTOR }, 'latest']
     const word = await retrying(() => callContract(rpc, params)).catch((error: unknown) => {

@@ -1,4 +1,4 @@
-import type { Deployment } from '#shared/networks/registry.ts'
+import { type Deployment, watchedTokens } from '#shared/networks/registry.ts'
 import { type Answer, CALL_TIMEOUT_MS, type ReadOptions, type Rpc, unwrap } from '../rpc.ts'
 import { RpcError } from '../rpc-error.ts'
 import type { RpcCall } from '../socket.ts'
@@ -32,8 +32,8 @@ const HEADERS_PER_BATCH = 50
 export const RANGE_TIMEOUT_MS = 15_000
 const SHORT_RANGE_BLOCKS = 64
 
-export function createReader(rpc: Rpc, { tokens }: Deployment): Reader {
-  const addresses = Object.values(tokens).map(({ contract }) => contract)
+export function createReader(rpc: Rpc, deployment: Deployment): Reader {
+  const addresses = watchedTokens(deployment).map(({ contract }) => contract)
   return {
     rpc,
     contracts: new Map(addresses.map((address) => [address.toLowerCase(), address])),

@@ -1,3 +1,4 @@
+import { watchedTokens } from '#shared/networks/registry.ts'
 import { type RpcCall, RpcSocket, type Subscription } from '../socket.ts'
 import type { DriverDeps, WakeHandle, WakeReason } from './driver.ts'
 import { TRANSFER_TOPIC } from './evm-shapes.ts'
@@ -44,7 +45,7 @@ export function openBell(
       onWake('head')
     },
   })
-  const addresses = Object.values(deployment.tokens).map(({ contract }) => contract.toLowerCase())
+  const addresses = watchedTokens(deployment).map(({ contract }) => contract.toLowerCase())
   const recipients = keepWatching(socket, addresses, () => onWake('transfer'))
   return {
     watch: recipients.watch,

@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer'
-import type { Deployment } from '#shared/networks/registry.ts'
+import { type Deployment, watchedTokens } from '#shared/networks/registry.ts'
 import { type Rpc, unwrap } from '../rpc.ts'
 import { RpcError } from '../rpc-error.ts'
 import type { RpcCall } from '../socket.ts'
@@ -54,8 +54,8 @@ export async function checkMints(
   reader: Reader,
   deployment: Deployment,
 ): Promise<Map<string, string>> {
-  const tokens = Object.entries(deployment.tokens)
-  const mints = tokens.map(([, { contract }]) => contract)
+  const tokens = watchedTokens(deployment)
+  const mints = tokens.map(({ contract }) => contract)
   const params = [mints, { encoding: 'base64', commitment: 'confirmed' }]
   const accounts = await retrying(() =>
     ask(reader, [{ method: 'getMultipleAccounts', params }], ([answer], host) => {
@@ -65,7 +65,7 @@ export async function checkMints(
     }),
   )
   return new Map(
-    tokens.map(([token, { contract, decimals }], index) => {
+    tokens.map(({ token, contract, decimals }, index) => {
       const name = `${deployment.deployment}: ${token} ${contract}`
       return [contract, readMint(accounts[index], decimals, name)]
     }),

@@ -1,3 +1,4 @@
+import { watchedTokens } from '#shared/networks/registry.ts'
 import { createRpc, type ReadOptions, type Rpc } from '../rpc.ts'
 import { RpcError } from '../rpc-error.ts'
 import type {
@@ -126,7 +127,7 @@ function createParts(deps: DriverDeps): Parts {
     log,
     verify: (call, host) => verifyGenesis(deployment, call, host),
   })
-  const mints = Object.values(deployment.tokens).map(({ contract }) => contract)
+  const mints = watchedTokens(deployment).map(({ contract }) => contract)
   const reader: Reader = { rpc, log, mints: new Set(mints) }
   const programs = new Map<string, string>()
   const balances = createBalances(reader)

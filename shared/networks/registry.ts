@@ -19,6 +19,8 @@ export type Family = 'evm' | 'solana'
 /** `contract` is the EIP-55 address (EVM) or the mint (Solana, base58). */
 export type TokenContract = { readonly contract: string; readonly decimals: number }
 export type Tokens = { readonly [T in Token]?: TokenContract }
+/** A contract that is watched, and the token that it is, or was. */
+export type WatchedToken = TokenContract & { readonly token: string }
 
 type SharedFacts = {
   /** What a buyer reads, for example `BNB Chain`. */
@@ -53,6 +55,8 @@ export type Deployment = {
   mode: Mode
   confirmations: number
   tokens: Tokens
+  /** What `tokens` named before and payments may name still: watched, and not offered. Only an indexer knows them. */
+  retired?: readonly WatchedToken[]
   /** Websocket and HTTP endpoints in order of preference. They may hold keys: never log them. */
   rpc: readonly string[]
   clockToleranceMs: number
@@ -98,6 +102,12 @@ export function buildDeployments(networksFile?: unknown): Map<string, Deployment
 /** The name under which the database and `buildDeployments` know a network in a mode. */
 export function deploymentName(network: string, mode: Mode): string {
   return `${network}:${mode}`
+}
+
+/** All contracts in which payments of a deployment may be paid. */
+export function watchedTokens({ tokens, retired = [] }: Deployment): WatchedToken[] {
+  const named = Object.entries(tokens).map(([token, facts]) => ({ token, ...facts }))
+  return [...named, ...retired]
 }
 
 /** The explorer's page of a transaction; undefined when the deployment names no explorer. */

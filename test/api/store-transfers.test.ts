@@ -199,7 +199,7 @@ test('POST attach 404 for transfers and payments that are not the caller’s', a
 
 test('POST attach 422 token_not_accepted when the payment waits elsewhere', async () => {
   const payment = await checkout()
-  for (const options of [{ token: 'usdt' }, { network: 'polygon' }]) {
+  for (const options of [{ token: 'usdt' }, { network: 'polygon' }, { contract: '0xB' }]) {
     const { transferId } = await seedTransfer(api.database.db, [seller], options)
     const answer = await ask('POST', `/${transferId}/attach`, { paymentId: payment.paymentId })
     assertError(answer, 422, 'token_not_accepted', 'paymentId')

@@ -9,6 +9,8 @@ import type { Shop } from './shops.ts'
 /** Payments made in one insert: each stays within the deadline of a statement. */
 const PART = 20_000
 const CLOSE_TIMEOUT_MS = 1_000
+/** The contract that all payments of a history name. */
+export const CONTRACT = '0x036CbD53842c5426634e7929541eC2318f3dCF7e'
 
 /** The id of the n-th payment of a history. */
 export function historicId(n: number): string {
@@ -60,7 +62,7 @@ async function insertPart(
       address, is_exclusive, clock, confirmations_required, amount_cents, price_base_units, amount_base_units,
       received_base_units, status, tx_hash, block_number, created_at, expires_at, detected_at, settled_at)
     select payment_id, (${stores}::text[])[shop], (${accounts}::text[])[shop], 'test', 'base', 'usdc', 'base:test',
-      'contract', 6, (${addresses}::text[])[shop], false, 'CHAIN', 12, 500, 5000000, 5000001 + n,
+      ${CONTRACT}, 6, (${addresses}::text[])[shop], false, 'CHAIN', 12, 500, 5000000, 5000001 + n,
       case when is_open then 0 else 5000001 + n end, case when is_open then 'PENDING' else 'CONFIRMED' end,
       case when not is_open then '0x' || md5(payment_id) || md5(shop::text) end, case when not is_open then n / 10 end,
       now() - interval '1 day', now() + interval '1 hour',

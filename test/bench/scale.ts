@@ -9,7 +9,7 @@ import type { Observation } from '../../indexer/drivers/driver.ts'
 import { TEST_DOOR } from '../support/door.ts'
 import { randomEvmAddress } from '../support/seed.ts'
 import { type BenchContext, type Figure, percentile } from './bench.ts'
-import { giveEndpoints, historicId, insertHistory } from './history.ts'
+import { CONTRACT, giveEndpoints, historicId, insertHistory } from './history.ts'
 import { clientAddress, insertShops, type Shop } from './shops.ts'
 import { startSide } from './versus.ts'
 import { insertEvents, startBenchDispatcher, untilDelivered } from './webhook-load.ts'
@@ -32,7 +32,6 @@ const EVENTS = 500
 const RATIO_MAX = 1.3
 const CLAIM_RATIO_MAX = 1.5
 
-const CONTRACT = '0x036CbD53842c5426634e7929541eC2318f3dCF7e'
 const DEPLOYMENT = buildDeployments({
   base: {
     test: { rpc: ['http://127.0.0.1:9'], tokens: { usdc: { contract: CONTRACT, decimals: 6 } } },

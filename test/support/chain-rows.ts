@@ -1,7 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import type { Db } from '#shared/db.ts'
 import { newId } from '#shared/ids.ts'
+import { buildDeployments, type TokenContract } from '#shared/networks/registry.ts'
 import type { SeededStore } from './seed.ts'
+
+/** What the networks table names on base. */
+const TOKENS: Readonly<Record<string, TokenContract>> =
+  buildDeployments().get('base:test')?.tokens ?? {}
 
 /** A 32-byte hash that nothing has. */
 export function randomHash(): string {
@@ -12,6 +17,8 @@ export type SeedTransfer = {
   network?: string
   mode?: 'test' | 'live'
   token?: string
+  /** Default: what the networks table names on base. */
+  contract?: string
   amountBaseUnits?: bigint
   blockNumber?: number
   reason?: 'LATE' | 'AMBIGUOUS' | 'NO_SLOT' | 'DUST' | 'WRONG_NETWORK' | 'WRONG_TOKEN'
@@ -30,11 +37,12 @@ export async function seedTransfer(
   const { network = 'base', mode = 'test', token = 'usdc', state = 'UNMATCHED' } = options
   const transferId = newId('trf')
   const txHash = randomHash()
+  const { contract = TOKENS[token]?.contract ?? 'contract' } = options
   await db`
     insert into transfers (transfer_id, deployment, network, mode, block_hash, tx_hash, log_index, block_number,
       block_time, token, contract, decimals, sender, address, amount_base_units, state, rule, reason, candidates, is_final)
     values (${transferId}, ${`${network}:${mode}`}, ${network}, ${mode}, ${randomHash()}, ${txHash}, 7,
-      ${options.blockNumber ?? 100}, service_now(), ${token}, 'contract', 6, 'sender',
+      ${options.blockNumber ?? 100}, service_now(), ${token}, ${contract}, 6, 'sender',
       ${sellers[0]?.wallets[0]?.address ?? 'address'}, ${options.amountBaseUnits ?? 5_000_001n}, ${state},
       ${options.rule ?? 'none'}, ${state === 'UNMATCHED' ? (options.reason ?? 'NO_SLOT') : null},
       ${db.json(options.candidates ?? [])}, ${options.isFinal ?? false})`

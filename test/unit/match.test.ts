@@ -17,6 +17,7 @@ const terms = { clockToleranceMs: 30_000, quarantineMs: 24 * HOUR }
 const arrival = (overrides: Partial<Arrival> = {}): Arrival => ({
   deployment: 'base:test',
   token: 'usdc',
+  contract: '0xA',
   blockNumber: 100,
   blockTimeMs: AT,
   amountBaseUnits: 10_001_234n,
@@ -31,6 +32,7 @@ const candidate = (
   paymentId,
   deployment: 'base:test',
   token: 'usdc',
+  contract: '0xA',
   status: 'PENDING',
   dueBaseUnits: 10_001_234n,
   createdAt: new Date(AT - 10 * MINUTE),
@@ -99,6 +101,18 @@ const TABLE: [string, Arrival, Candidate[], Decision][] = [
     'an exclusive address in another token is WRONG_TOKEN',
     arrival({ token: 'usdt' }),
     [candidate('exclusive', 'a')],
+    not('elsewhere', 'WRONG_TOKEN', 'a'),
+  ],
+  [
+    'an exclusive address in another contract of that name is WRONG_TOKEN',
+    arrival({ contract: '0xB' }),
+    [candidate('exclusive', 'a')],
+    not('elsewhere', 'WRONG_TOKEN', 'a'),
+  ],
+  [
+    'an exact amount in another contract of that name is WRONG_TOKEN',
+    arrival({ contract: '0xB' }),
+    [candidate('exact', 'a')],
     not('elsewhere', 'WRONG_TOKEN', 'a'),
   ],
   [
