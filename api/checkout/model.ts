@@ -1,5 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox'
-import { Metadata, TokenName } from '../fields.ts'
+import { MailText, Metadata, TokenName } from '../fields.ts'
 import { BrandingObject } from '../payments/model.ts'
 import { ModeWord, Reference } from '../words.ts'
 
@@ -27,7 +27,7 @@ export const CheckoutBody = Type.Object(
     token: TokenName,
     ttlMinutes: Type.Optional(Type.Integer({ minimum: 1, maximum: TTL_MINUTES_MAX })),
     metadata: Type.Optional(Metadata),
-    buyerEmail: Type.Optional(Reference),
+    buyerEmail: Type.Optional(MailText),
   },
   { additionalProperties: false },
 )

@@ -137,6 +137,7 @@ test('400 invalid_request names the field: twice, unknown, NUL, half a surrogate
     ['{"publishableKey":"a","amount":1.5}', 'amount'],
     ['{"publishableKey":5,"priceId":"b"}', 'publishableKey'],
     ['{"__proto__":{"a":1}}', '__proto__'],
+    ['{"publishableKey":"a","priceId":"b","constructor":1}', 'constructor'],
   ]
   for (const [body, param] of cases) assertError(await post(body), 400, 'invalid_request', param)
 })

@@ -157,6 +157,22 @@ test('201 metadata of exactly 20 keys or exactly 2,048 bytes passes', async () =
   assert.equal((await checkout({ metadata })).status, 201)
 })
 
+test('201 metadata keys may be words that mean something to a programming language', async () => {
+  const metadata = { constructor: 'Ferrari', prototype: 'F40', toString: 'x', '': 'empty' }
+  const { status, body } = await checkout({ metadata })
+  assert.equal(status, 201)
+  assert.deepEqual((await rowOf(body.paymentId))['metadata'], metadata)
+})
+
+test('201 a buyer’s mail address of 254 characters passes, as everywhere else', async () => {
+  const domain = `${'d'.repeat(62)}.${'e'.repeat(62)}.${'f'.repeat(55)}.example`
+  const buyerEmail = `${'a'.repeat(253 - domain.length)}@${domain}`
+  assert.equal(buyerEmail.length, 254)
+  assert.equal((await checkout({ buyerEmail })).status, 201)
+  const longer = await checkout({ buyerEmail: `a${buyerEmail}` })
+  assertError(longer, 400, 'invalid_request', 'buyerEmail')
+})
+
 test('400 invalid_request unless exactly one of the four says what is paid for', async () => {
   assertError(await checkout({ priceId: undefined }), 400, 'invalid_request', 'priceId')
   assertError(await checkout({ sessionId: 'cs_1' }), 400, 'invalid_request', 'sessionId')
