@@ -48,7 +48,9 @@ export function parseTime(text: string, param: string): Date {
   const time = new Date(`${date}T${clock}${zone?.toUpperCase().replace(' ', '+')}`)
   // Some parsers take 30 February for 2 March.
   const isDay = new Date(`${date}T00:00:00Z`).toJSON()?.startsWith(date ?? '-') === true
-  if (!isDay || Number.isNaN(time.getTime())) {
+  // What Postgres reads as a Date writes it: an offset may lead beyond these years.
+  const year = time.getUTCFullYear()
+  if (!isDay || !(year >= 1 && year <= 9_999)) {
     fail('invalid_request', {
       message: 'This should be a time such as 2026-07-02T15:04:05Z.',
       param,

@@ -31,7 +31,6 @@ export async function listPaymentRows(
   stretch: Stretch,
 ): Promise<PaymentReading[]> {
   const { mode, from, before, limit } = narrow(stretch, filter)
-  const createdBefore = filter.createdTo && new Date(filter.createdTo.getTime() + 1)
   // Looked up, not joined: beside the cost of a stretch a walk through all stores looks no dearer than a step to one.
   return db<PaymentReading[]>`
     select p.*,
@@ -50,7 +49,8 @@ export async function listPaymentRows(
         and network = coalesce(${filter.network ?? null}, network)
         and token = coalesce(${filter.token ?? null}, token)
         and created_at >= coalesce(${filter.createdFrom ?? null}, '-infinity'::timestamptz)
-        and created_at < coalesce(${createdBefore ?? null}, 'infinity'::timestamptz)
+        and created_at
+          < coalesce(${filter.createdTo ?? null}::timestamptz + interval '1 millisecond', 'infinity')
       order by store_id desc, mode desc, payment_id desc
       limit ${limit}
     ) p

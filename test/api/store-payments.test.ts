@@ -103,12 +103,18 @@ test('GET lists by mode, status, network, token and time, to both ends', async (
   assert.deepEqual(await listed(`?createdFrom=${live.createdAt}`, 'live'), [c])
   assert.deepEqual(await listed(`?createdTo=${live.createdAt}`, 'live'), [c, b, a])
   assert.deepEqual(await listed('?createdTo=2020-01-01T00:00:00Z', 'live'), [])
+  // What some languages have for the first and the last time there is.
+  const ever = '?createdFrom=0001-01-01T00:00:00Z&createdTo=9999-12-31T23:59:59.9999999Z'
+  assert.deepEqual(await listed(ever, 'live'), [c, b, a])
   assertError(await ask('?mode=live'), 403, 'mode_mismatch')
   for (const [query, param] of [
     ['status=confirmed', 'status'],
     ['token=dai', 'token'],
     ['createdFrom=yesterday', 'createdFrom'],
     ['createdTo=2026-02-30T00:00:00Z', 'createdTo'],
+    ['createdTo=0000-01-01T00:00:00Z', 'createdTo'],
+    ['createdFrom=0001-01-01T00:00:00%2B12:00', 'createdFrom'],
+    ['createdFrom=9999-12-31T23:59:59-12:00', 'createdFrom'],
     ['limit=101', 'limit'],
     ['colour=red', 'colour'],
   ]) {
