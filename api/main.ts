@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import process from 'node:process'
+import { readOptions } from '#shared/arguments.ts'
 import { loadConfig, orExit } from '#shared/config.ts'
 import { closeDb, openDb } from '#shared/db.ts'
 import { createLog } from '#shared/log.ts'
@@ -40,6 +41,7 @@ try {
 }
 
 function readConfig() {
+  readOptions(process.argv.slice(2), {}, 'none')
   return loadConfig(process.env, {
     readFile: (path) => readFileSync(path, 'utf8'),
     isTerminal: process.stdout.isTTY === true,

@@ -16,11 +16,11 @@ export function serveHealth(
     fetch(request) {
       switch (new URL(request.url).pathname) {
         case '/healthz':
-          return Response.json({ status: 'ok' })
+          return Response.json({ status: 'OK' })
         case '/readyz': {
           const isReady = of.isReady()
           return Response.json(
-            { status: isReady ? 'ok' : 'unavailable' },
+            { status: isReady ? 'OK' : 'UNAVAILABLE' },
             { status: isReady ? 200 : 503 },
           )
         }

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import process from 'node:process'
+import { readOptions } from '#shared/arguments.ts'
 import { loadConfig, orExit } from '#shared/config.ts'
 import { createKeyring } from '#shared/crypto.ts'
 import { closeDb, openDb } from '#shared/db.ts'
@@ -14,7 +15,7 @@ const CLOSE_TIMEOUT_MS = 500
 /** Milliseconds for a scrape of the metrics that is under way. */
 const HEALTH_CLOSE_TIMEOUT_MS = 200
 
-const config = orExit(readConfig, process)
+const { config, mailDirectory } = orExit(readConfig, process)
 const log = createLog({
   level: config.logLevel,
   format: config.logFormat,
@@ -30,7 +31,7 @@ const keyring = createKeyring(config.encryptionKey)
 const { smtpUrl, mailFrom: from } = config
 const mailer =
   smtpUrl === undefined
-    ? createFileMailer({ directory: mailDirectory(), from })
+    ? createFileMailer({ directory: mailDirectory, from })
     : createSmtpMailer({ url: smtpUrl, from })
 const dispatcher = startDispatcher({
   db,
@@ -73,16 +74,14 @@ try {
   await stop(1)
 }
 
-/** Where mails go without SMTP: `--mail-directory`, or below the working directory. */
-function mailDirectory(): string {
-  const at = process.argv.indexOf('--mail-directory')
-  return resolve((at < 0 ? undefined : process.argv[at + 1]) ?? '.data/mail')
-}
-
 function readConfig() {
-  return loadConfig(process.env, {
+  const options = { 'mail-directory': { type: 'string' } } as const
+  const told = readOptions(process.argv.slice(2), options, '[--mail-directory FOLDER]')
+  const config = loadConfig(process.env, {
     readFile: (path) => readFileSync(path, 'utf8'),
     isTerminal: process.stdout.isTTY === true,
     requires: ['databaseUrl', 'encryptionKey'],
   })
+  // Where mails go without SMTP.
+  return { config, mailDirectory: resolve(told['mail-directory'] ?? '.data/mail') }
 }

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import process from 'node:process'
-import { parseArgs } from 'node:util'
+import { readOptions } from '#shared/arguments.ts'
 import { ConfigError, loadConfig, orExit } from '#shared/config.ts'
 import { closeDb, openDb } from '#shared/db.ts'
 import { createLog } from '#shared/log.ts'
@@ -56,22 +56,12 @@ function readConfig() {
 
 /** `--network base`, repeatable: both modes of that network. Without it, every deployment. */
 function pickDeployments(all: Deployment[]): Deployment[] {
-  const names = readNetworkNames()
+  const options = { network: { type: 'string', multiple: true } } as const
+  const { network: names = [] } = readOptions(process.argv.slice(2), options, '[--network NAME]…')
   const known = [...new Set(all.map(({ network }) => network))]
   const unknown = names.filter((name) => !known.includes(name))
   if (unknown.length > 0) {
     throw new ConfigError([`--network should be one of ${known.join(', ')}: not ${unknown[0]}`])
   }
   return names.length === 0 ? all : all.filter(({ network }) => names.includes(network))
-}
-
-/** Whatever else is said is refused: a slip would follow every network instead of one. */
-function readNetworkNames(): string[] {
-  try {
-    const options = { network: { type: 'string', multiple: true } } as const
-    return parseArgs({ args: process.argv.slice(2), options }).values.network ?? []
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
-    throw new ConfigError([`the arguments should be [--network NAME]…: ${reason}`])
-  }
 }

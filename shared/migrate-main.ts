@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import process from 'node:process'
+import { readOptions } from '#shared/arguments.ts'
 import { exitOnConfigError, loadConfig } from '#shared/config.ts'
 import { createLog } from '#shared/log.ts'
 import { migrate, SchemaError } from '#shared/migrate.ts'
@@ -23,6 +24,7 @@ try {
 
 function readConfig() {
   try {
+    readOptions(process.argv.slice(2), {}, 'none')
     return loadConfig(process.env, {
       readFile: (path) => readFileSync(path, 'utf8'),
       isTerminal: process.stderr.isTTY,

@@ -1,6 +1,7 @@
 import { relative, resolve } from 'node:path'
 import process from 'node:process'
-import { ConfigError } from '#shared/config.ts'
+import { readOptions } from '#shared/arguments.ts'
+import { ConfigError, orExit } from '#shared/config.ts'
 import { DirectoryInUse } from '#shared/start/lock.ts'
 import { findStarters, isRunning } from '#shared/start/process-identity.ts'
 import { createScreen } from '#shared/start/screen.ts'
@@ -17,6 +18,10 @@ const STOP_TIMEOUT_MS = 4_700
 /** Milliseconds between two looks whether whoever started us is still there. */
 const STARTERS_POLL_MS = 1_000
 
+const { solana: hasSolana = false } = orExit(
+  () => readOptions(process.argv.slice(2), { solana: { type: 'boolean' } }, '[--solana]'),
+  process,
+)
 const directory = resolve('.data')
 const isTerminal = process.stdout.isTTY === true
 const screen = createScreen({
@@ -29,7 +34,6 @@ const screen = createScreen({
 process.stdout.on('error', () => undefined)
 process.stderr.on('error', () => undefined)
 
-const hasSolana = process.argv.includes('--solana')
 const stack = startStack({ env: process.env, directory, screen, hasSolana })
 let stopping: { sinceMs: number } | undefined
 

@@ -93,8 +93,10 @@ describe('the dispatcher as a process', () => {
       { what: 'five deliveries', timeoutMs: 10 * SECONDS },
     )
     const get = (path: string) => fetch(`http://127.0.0.1:${port}${path}`)
-    assert.equal((await get('/healthz')).status, 200)
-    assert.equal((await get('/readyz')).status, 200)
+    const health = await get('/healthz')
+    assert.deepEqual([health.status, await health.json()], [200, { status: 'OK' }])
+    const readiness = await get('/readyz')
+    assert.deepEqual([readiness.status, await readiness.json()], [200, { status: 'OK' }])
     assert.equal((await get('/other')).status, 404)
     const metrics = await (await get('/metrics')).text()
     assert.match(metrics, /^webhook_attempts_total\{outcome="2xx"\} 5$/m)
