@@ -1,3 +1,4 @@
+import { column } from '#shared/db/columns.ts'
 import type { SqlLike, Tx } from '#shared/db.ts'
 import { SIGNING_SECRET_COUNT_MAX } from '#shared/webhook-secret.ts'
 import type { Job } from './job.ts'
@@ -20,10 +21,7 @@ export type DueDelivery = {
   now: Date
 }
 
-/**
- * The deliveries of these jobs that are still theirs for at least `leftMs`, in any order.
- * Tokens travel as text: a Date would cut their microseconds off.
- */
+/** The deliveries of these jobs that are still theirs for at least `leftMs`, in any order. */
 export async function readDeliveries(
   sql: SqlLike,
   jobs: readonly Job[],
@@ -39,13 +37,10 @@ export async function readDeliveries(
         order by webhook_secret_id desc
         limit ${SIGNING_SECRET_COUNT_MAX}
       ) as secret_ids
-    from unnest(
-      ${jobs.map((job) => job.deliveryId)}::text[],
-      ${jobs.map((job) => job.token)}::text[]
-    ) j (delivery_id, token)
+    from ${unnested(sql, jobs)}
     cross join lateral (
       select * from deliveries d
-      where d.delivery_id = j.delivery_id and d.queued_until = j.token::timestamptz
+      where d.delivery_id = j.delivery_id and d.queued_until = j.token
         and d.status = 'PENDING'
         and d.queued_until > service_now() + make_interval(secs => ${leftMs / 1000})
       -- Kept apart by "offset 0": one look-up by key each, whatever the planner believes.
@@ -67,7 +62,7 @@ export async function readSecrets(
 ): Promise<SealedSecret[]> {
   return sql`
     select k.webhook_secret_id, k.store_id, k.ciphertext
-    from unnest(${[...secretIds]}::text[]) w (webhook_secret_id)
+    from unnest(${column(secretIds)}::text[]) w (webhook_secret_id)
     cross join lateral (
       select webhook_secret_id, store_id, ciphertext
       from webhook_secrets
@@ -98,23 +93,10 @@ export type AttemptRecord = {
  */
 export async function recordAttempts(tx: Tx, records: readonly AttemptRecord[]): Promise<void> {
   const sorted = [...records].sort((a, b) => (a.job.deliveryId < b.job.deliveryId ? -1 : 1))
+  const of = (pick: (record: AttemptRecord) => string | number | boolean | null) =>
+    column(sorted.map(pick))
   const isOurs = tx`(d.status = 'PENDING' and d.queued_until = r.token)`
   await tx`
-    with results as materialized (
-      select r.*, r.token_text::timestamptz as token from unnest(
-        ${sorted.map(({ job }) => job.deliveryId)}::text[],
-        ${sorted.map(({ job }) => job.token)}::text[],
-        ${sorted.map((one) => one.url)}::text[],
-        ${sorted.map((one) => one.at)}::timestamptz[],
-        ${sorted.map((one) => one.durationMs)}::integer[],
-        ${sorted.map((one) => one.responseStatus)}::integer[],
-        ${sorted.map((one) => one.responseBody)}::text[],
-        ${sorted.map((one) => one.error)}::text[],
-        ${sorted.map((one) => one.isSuccess)}::boolean[],
-        ${sorted.map((one) => one.nextAttemptAt)}::timestamptz[]
-      ) r (delivery_id, token_text, url, at, duration_ms, response_status, response_body, error,
-        is_success, next_attempt_at)
-    )
     update deliveries d set
       attempt_count = d.attempt_count + 1,
       url = r.url,
@@ -131,12 +113,23 @@ export async function recordAttempts(tx: Tx, records: readonly AttemptRecord[]):
       end,
       next_attempt_at = case when ${isOurs} then r.next_attempt_at else d.next_attempt_at end,
       queued_until = case when ${isOurs} then '-infinity' else d.queued_until end,
-      delivered_at = case when ${isOurs} and r.is_success then service_now() else d.delivered_at end,
+      delivered_at = case when ${isOurs} and r.is_success then (select service_now()) else d.delivered_at end,
       dead_at = case
-        when ${isOurs} and not r.is_success and r.next_attempt_at is null then service_now()
+        when ${isOurs} and not r.is_success and r.next_attempt_at is null then (select service_now())
         else d.dead_at
       end
-    from results r
+    from unnest(
+      ${of(({ job }) => job.deliveryId)}::text[],
+      ${of(({ job }) => job.token)}::timestamptz[],
+      ${of(({ url }) => url)}::text[],
+      ${of(({ at }) => at.toISOString())}::timestamptz[],
+      ${of(({ durationMs }) => durationMs)}::integer[],
+      ${of(({ responseStatus }) => responseStatus)}::integer[],
+      ${of(({ responseBody }) => responseBody)}::text[],
+      ${of(({ error }) => error)}::text[],
+      ${of(({ isSuccess }) => isSuccess)}::boolean[],
+      ${of(({ nextAttemptAt }) => nextAttemptAt?.toISOString() ?? null)}::timestamptz[]
+    ) r (delivery_id, token, url, at, duration_ms, response_status, response_body, error, is_success, next_attempt_at)
     where d.delivery_id = r.delivery_id`
 }
 
@@ -150,14 +143,14 @@ export async function releaseWaiting(
     with found as materialized (
       select f.*
       from unnest(
-        ${stores.map((store) => store.storeId)}::text[],
-        ${stores.map((store) => store.from)}::text[]
-      ) s (store_id, from_text)
+        ${column(stores.map((store) => store.storeId))}::text[],
+        ${column(stores.map((store) => store.from))}::timestamptz[]
+      ) s (store_id, from_time)
       cross join lateral (
         select d.store_id, d.delivery_id, d.next_attempt_at
         from scheduled_deliveries d
         where d.store_id = s.store_id and d.has_failed
-          and d.next_attempt_at > service_now() and d.next_attempt_at >= s.from_text::timestamptz
+          and d.next_attempt_at > service_now() and d.next_attempt_at >= s.from_time
           and d.queued_until <= service_now()
         order by d.next_attempt_at
         limit ${countMax}
@@ -192,9 +185,14 @@ export async function giveBack(tx: Tx, jobs: readonly Job[], deferMs: number): P
       queued_until = '-infinity',
       next_attempt_at = greatest(d.next_attempt_at,
         service_now() + make_interval(secs => ${deferMs / 1000}))
-    from unnest(
-      ${jobs.map((job) => job.deliveryId)}::text[],
-      ${jobs.map((job) => job.token)}::text[]
-    ) j (delivery_id, token)
-    where d.delivery_id = j.delivery_id and d.queued_until = j.token::timestamptz and d.status = 'PENDING'`
+    from ${unnested(tx, jobs)}
+    where d.delivery_id = j.delivery_id and d.queued_until = j.token and d.status = 'PENDING'`
+}
+
+/** Jobs as rows `j (delivery_id, token)`. A token goes as it came: a Date would cut its microseconds off. */
+function unnested(sql: SqlLike, jobs: readonly Job[]) {
+  return sql`unnest(
+    ${column(jobs.map((job) => job.deliveryId))}::text[],
+    ${column(jobs.map((job) => job.token))}::timestamptz[]
+  ) j (delivery_id, token)`
 }
