@@ -1,6 +1,7 @@
 import { Buffer } from 'node:buffer'
 import { BlockList, isIP } from 'node:net'
-import { isDecodable, readServers } from '#shared/db/servers.ts'
+import { readServers } from '#shared/db/servers.ts'
+import { isDecodable } from '#shared/decodable.ts'
 import { LOG_LEVELS, type LogLevel } from '#shared/log.ts'
 import { parseMailAddress } from '#shared/mail-address.ts'
 

@@ -1,4 +1,5 @@
 import { assert } from '#shared/assert.ts'
+import { isDecodable } from '#shared/decodable.ts'
 
 /** One server of a Postgres URL. */
 export type PostgresServer = {
@@ -43,14 +44,4 @@ function readServer(text: string): PostgresServer | undefined {
   if (![url.username, url.password, url.pathname].every(isDecodable)) return undefined
   const host = url.hostname.replace(/^\[(.*)\]$/, '$1') || 'localhost'
   return { host, port: Number(url.port || PORT_DEFAULT), url: text }
-}
-
-/** Whether every % in a part of a URL begins an escape: a driver would fail on it otherwise, and show it. */
-export function isDecodable(text: string): boolean {
-  try {
-    decodeURIComponent(text)
-    return true
-  } catch {
-    return false
-  }
 }

@@ -1,3 +1,4 @@
+import { isDecodable } from '#shared/decodable.ts'
 import { normalizeContract } from './addresses.ts'
 import { MODES, TOKENS } from './names.ts'
 import type {
@@ -311,6 +312,12 @@ const CONTRACT_SHOULD_BE: Record<Family, string> = {
   solana: 'the base58 address of a mint',
 }
 
+function isRpcUrl(text: string): boolean {
+  if (!/^(https?|wss?):\/\//.test(text) || !URL.canParse(text)) return false
+  const { username, password } = new URL(text)
+  return isDecodable(username) && isDecodable(password)
+}
+
 function readRpc(path: string, value: unknown, report: Report): string[] {
   if (!Array.isArray(value) || value.length > RPC_COUNT_MAX) {
     report(path, `a list of at most ${RPC_COUNT_MAX} URLs`)
@@ -318,10 +325,8 @@ function readRpc(path: string, value: unknown, report: Report): string[] {
   }
   const urls = new Map<string, string>()
   value.forEach((entry: unknown, index) => {
-    const isUrl =
-      typeof entry === 'string' && /^(https?|wss?):\/\//.test(entry) && URL.canParse(entry)
-    if (!isUrl) {
-      report(`${path}[${index}]`, 'a URL that begins with https, http, wss or ws')
+    if (typeof entry !== 'string' || !isRpcUrl(entry)) {
+      report(`${path}[${index}]`, 'a URL that begins with https, http, wss or ws, escaped with %')
       return
     }
     // A second reading by the same endpoint would prove nothing, however its URL is written.

@@ -257,6 +257,11 @@ const FAULTS: readonly [what: string, file: unknown, ...paths: string[]][] = [
     'base.live.rpc[1]',
   ],
   ['an rpc URL that is none', { base: { live: { rpc: ['https://'] } } }, 'base.live.rpc[0]'],
+  [
+    'an rpc whose user cannot be decoded',
+    { base: { live: { rpc: ['https://u:p%@rpc.example'] } } },
+    'base.live.rpc[0]',
+  ],
   ['an rpc that is no string', { base: { live: { rpc: [1] } } }, 'base.live.rpc[0]'],
   ['one rpc URL twice', { base: { live: { rpc: [RPC, RPC] } } }, 'base.live.rpc[1]'],
   [
