@@ -77,6 +77,7 @@ export async function assertOneStory(evidence: Evidence): Promise<void> {
   const events = await db<Event[]>`select * from events`
   const faults = [
     ...judgePayments(payments, transfers),
+    ...(await judgeMoney(db)),
     ...judgeEvents(payments, events),
     ...(await judgeInbox(db, transfers)),
     ...(await judgeParents(db)),
@@ -129,6 +130,17 @@ function judgePayments(payments: Payment[], transfers: Transfer[]): string[] {
         ...(isTold ? [] : [`says it received ${payment.receivedBaseUnits}: ${name}`]),
       ]
     })
+}
+
+/** What is attributed to a payment is of the chain and the contract that it names. */
+async function judgeMoney(db: Db): Promise<string[]> {
+  const rows = await db<{ transferId: string; paymentId: string }[]>`
+    select t.transfer_id, t.payment_id
+    from transfers t
+    join payments p on p.payment_id = t.payment_id
+    where t.state = 'MATCHED'
+      and (t.deployment, t.token, t.contract) <> (p.deployment, p.token, p.contract)`
+  return rows.map(({ transferId, paymentId }) => `${transferId} is other money than ${paymentId}’s`)
 }
 
 /** Each change is told once, and nothing else is. */
