@@ -12,6 +12,8 @@ export type Mode = {
   recipientsMax(isSparing: boolean): number
   /** Whether accounts are to ring: not where so many are read only while calls are spared. */
   readonly mayListen: boolean
+  /** Whether so few are read that sparing calls leaves time for the head. */
+  readonly maySpare: boolean
   /** Milliseconds between rings for new slots; undefined when nobody waits for one. */
   readonly headEveryMs: number | undefined
   /** Milliseconds between two steps of finality: each second reading asks for every account, or for so many balances. */
@@ -23,7 +25,10 @@ export type Mode = {
 /** Recipients with whom accounts are the cheaper way, and with whom they become it again: apart, so that nothing swings. */
 const ACCOUNTS_MAX = 40
 const ACCOUNTS_AGAIN_MAX = 25
-/** The same while calls are spared: each block costs one, a look at a hundred accounts likewise. */
+/**
+ * The same while calls are spared: each block costs one, a look at a hundred accounts likewise. With more, two turns of looks
+ * take longer than a head may look old, and the next payment would wait for all the blocks since: calls are not spared then.
+ */
 const ACCOUNTS_SPARING_MAX = 400
 /** Recipients when accounts are forced: ten times what was measured. */
 const FORCED_MAX = 10_000
@@ -46,6 +51,9 @@ export function createMode(reading: Reading, log: Log): Mode {
     },
     get mayListen() {
       return reading !== 'auto' || count <= ACCOUNTS_MAX
+    },
+    get maySpare() {
+      return isByAccounts && count <= ACCOUNTS_SPARING_MAX
     },
     get headEveryMs() {
       if (!isByAccounts) return BLOCKS_HEAD_MS

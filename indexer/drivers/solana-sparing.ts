@@ -23,7 +23,7 @@ export function createSparing(rpc: Pick<Rpc, 'spare'>, mode: Mode, accounts: Acc
   let blocksTo = 0
   /** The last blocks before accounts cost a call each, once more. */
   let isReadAgain = true
-  const arrange = () => rpc.spare(isWanted && accounts.areKnown() && isReadAgain)
+  const arrange = () => rpc.spare(isWanted && mode.maySpare && accounts.areKnown() && isReadAgain)
   return {
     get isWanted() {
       return isWanted

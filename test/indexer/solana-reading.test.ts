@@ -5,6 +5,9 @@ import { until } from '../support/until.ts'
 
 /** Milliseconds: some fifty payments are followed to finality. */
 const timeout = 60_000
+/** Blocks of less than a minute, and milliseconds in which they are read: two looks at the head with nobody waiting. */
+const IDLE_BLOCKS = 60
+const IDLE_MS_MAX = 30_000
 
 test('many sellers and few: the way of reading changes with them, and no slot is lost', {
   timeout,
@@ -43,6 +46,25 @@ test('many sellers and few: the way of reading changes with them, and no slot is
     await following.judge()
   } finally {
     stopBlocks()
+    await following.close()
+  }
+})
+
+// Guards against a call in a second and a half for each of two blocks and a half a second: the head looked stalled for minutes.
+test('blocks are read as they come while nobody waits, too', { timeout }, async () => {
+  const following = await startFollowing({ reading: 'blocks' })
+  const { chain, database } = following
+  const isAtTip = async () => {
+    // The newest block confirms the one before.
+    const slot = chain.ledger.tip.slot - 1
+    const rows = await database.db`select from deployments where block_number >= ${slot}`
+    return rows.length === 1
+  }
+  try {
+    await until(isAtTip, { what: 'the tip is read', timeoutMs: 30_000 })
+    chain.produce(IDLE_BLOCKS)
+    await until(isAtTip, { what: 'the blocks are read', timeoutMs: IDLE_MS_MAX })
+  } finally {
     await following.close()
   }
 })
