@@ -129,7 +129,12 @@ function explain({ note }: OpsDeps, { kind, doneAt, result }: RequestRow): void 
   if (heldCount > 0) {
     note(`HELD: ${heldCount} transfers were not found again and do not count: see transfer held.`)
   }
-  if (foundCount + heldCount === 0) note('Nothing was missed.')
+  const { toBlock } = result
+  if (toBlock === null) {
+    note('None of these blocks was read: the indexer has not been there twice yet (auditedNumber).')
+  } else if (foundCount + heldCount === 0) {
+    note(`Nothing was missed up to block ${String(toBlock)}, the last that was read.`)
+  }
 }
 
 function readRange(args: Arguments): RescanBody {

@@ -95,9 +95,12 @@ test('a rescan of more blocks than there are reads what there is, and leaves the
   timeout,
 }, async () => {
   const head = await headNumber()
-  const { request } = await rescan(0, head + 10_000)
+  const { request, notes } = await rescan(0, head + 10_000)
   assert.ok(request.result.toBlock <= head, `${request.result.toBlock} <= ${head}`)
   assert.equal(request.result.error, undefined)
+  assert.match(notes, new RegExp(`^Nothing was missed up to block ${request.result.toBlock},`))
+  const ahead = await rescan(head + 10_000, head + 10_001)
+  assert.match(ahead.notes, /^None of these blocks was read/)
 })
 
 test('a look that was asked for is taken note of, so that the next one can be asked for', {
