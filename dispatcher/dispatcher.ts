@@ -8,27 +8,20 @@ import { assertSchemaCurrent, SchemaError } from '#shared/migrate.ts'
 import type { Lookup } from '#shared/outbound-resolve.ts'
 import type { DoorSettings } from '#shared/payments/effects.ts'
 import { REQUESTS_CHANNEL } from '#shared/requests.ts'
-import { type Backlog, createBacklog } from './backlog.ts'
+import { createBacklog } from './backlog.ts'
 import { type Bell, createBell, pause } from './bell.ts'
 import { createChores } from './chores.ts'
 import { createSecretOpener, type Prepared } from './deliver.ts'
-import { createFresh, type Fresh } from './fresh.ts'
+import { createFresh } from './fresh.ts'
 import { createLanes } from './lanes.ts'
 import type { Mailer } from './mailer.ts'
-import { createNumbers, type Numbers } from './numbers.ts'
+import { createNumbers } from './numbers.ts'
 import { ATTEMPT_TIMEOUT_MS, createPoster } from './post.ts'
-import { createPump, type Pump } from './pump.ts'
-import { hasWaitingEvents } from './queries.ts'
+import { createPump } from './pump.ts'
 import { openQueue, QueueLostError } from './queue.ts'
 import { createQueuePort } from './queue-port.ts'
 import { createRecorder } from './recorder.ts'
-import {
-  promoteDeliveries,
-  RELAY_BATCH_MAX,
-  RELAY_BATCH_MIN,
-  type RelayDeps,
-  relayEvents,
-} from './relay.ts'
+import { createRelayTurns } from './relay-turns.ts'
 import { createReleaseGate } from './release.ts'
 
 /** Milliseconds and seconds of the dispatcher's clockwork; tests shorten them. */
@@ -66,9 +59,6 @@ const TIMING: Timing = {
 }
 /** Between the end of an attempt and its job's expiry there is at least this, in milliseconds. */
 const MARGIN_MS = 1_000
-/** A look for due deliveries may take this share of the time at most: with very many stores in arrears
- * looks get rarer instead of loading the database. */
-const SWEEP_SHARE_MAX = 0.1
 /** Wait after a fault, in milliseconds; doubles up to the second. */
 const FAULT_PAUSE_MS = 100
 const FAULT_PAUSE_MS_MAX = 5_000
@@ -127,8 +117,10 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
   const wheels = assemble(deps, timing)
   const { bells, lanes, numbers, pump, queue, recorder } = wheels
   let lastRelayAtMs = Number.NEGATIVE_INFINITY
-  let isRung = true
 
+  const relayTurns = createRelayTurns(wheels, timing, signal, () => {
+    lastRelayAtMs = deps.monotonicMs()
+  })
   const chores = createChores(
     deps,
     timing,
@@ -141,27 +133,10 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
     await connect(deps, queue.reopen, signal)
     if (signal.aborted) return false
     loops = [
-      turn('relay', async () => {
-        const mayRelay = isRung || (await hasWaitingEvents(deps.db))
-        const { eventCount, isFull } = mayRelay ? await wheels.relay() : NOTHING_RELAYED
-        lastRelayAtMs = deps.monotonicMs()
-        // Where some were relayed but not all that fit, a look whether others wait is cheaper than relaying again.
-        isRung = eventCount > 0 ? isFull : await bells.relay.wait(timing.pollMs, signal)
-      }),
-      turn('refill', async () => {
-        await bells.refill.wait(timing.sweepMs, signal)
-        if (!signal.aborted) await wheels.refill()
-      }),
-      turn('sweep', async () => {
-        const startedAtMs = deps.monotonicMs()
-        await wheels.sweep()
-        const tookMs = deps.monotonicMs() - startedAtMs
-        await bells.sweep.wait(Math.max(timing.sweepMs, tookMs / SWEEP_SHARE_MAX), signal)
-      }),
       turn('pump', async () => {
         if ((await pump.fill()) === 0) await bells.pump.wait(timing.pollMs, signal)
       }),
-      ...Object.entries(chores).map(([name, step]) => turn(name, step)),
+      ...Object.entries({ ...relayTurns, ...chores }).map(([name, step]) => turn(name, step)),
     ]
     return true
   }
@@ -251,65 +226,16 @@ function assemble(deps: DispatcherDeps, timing: Timing) {
     wideStoreIds: backlog.storeIds,
     jobRoom: pump.room,
   }
-  const steps = createRelaySteps(relayDeps, { backlog, fresh, numbers, bells, pump })
-  return { ...steps, bells, lanes, numbers, pump, queue, recorder }
+  return { relayDeps, backlog, fresh, bells, lanes, numbers, pump, queue, recorder }
 }
-
-type RelayParts = {
-  readonly backlog: Backlog
-  readonly fresh: Fresh
-  readonly numbers: Numbers
-  readonly bells: Bells
-  readonly pump: Pump
-}
-
-/** What a step of the relay did: how many events, and whether they were as many as it takes at once. */
-type RelayStep = { readonly eventCount: number; readonly isFull: boolean }
-
-const NOTHING_RELAYED: RelayStep = { eventCount: 0, isFull: false }
-
-/** What relays events and queues deliveries, each step with all that follows in this process. */
-function createRelaySteps(relayDeps: RelayDeps, parts: RelayParts) {
-  const { backlog, fresh, numbers, bells, pump } = parts
-  let relaySize = RELAY_BATCH_MIN
-  function pumpIf(counts: ReadonlyMap<string, number>): void {
-    if (counts.size > 0) bells.pump.ring()
-  }
-  return {
-    /** Relays events, and begins posting when they are few. */
-    async relay(): Promise<RelayStep> {
-      const relayed = await relayEvents(relayDeps, relaySize)
-      const { eventCount, promotedCounts, bundles } = relayed
-      const isFull = eventCount >= relaySize
-      relaySize = isFull ? RELAY_BATCH_MAX : RELAY_BATCH_MIN
-      numbers.relayed(eventCount)
-      fresh.add(relayed.fresh.deliveries, relayed.fresh.readAtMs)
-      backlog.queued(promotedCounts)
-      if (!relayed.isDrained) bells.pump.ring()
-      await pump.take(bundles)
-      return { eventCount, isFull }
-    },
-    async refill(): Promise<void> {
-      const storeIds = backlog.takeRefill()
-      if (storeIds.length === 0) return
-      const promotedCounts = await promoteDeliveries(relayDeps, storeIds)
-      backlog.refilled(storeIds, promotedCounts)
-      pumpIf(promotedCounts)
-    },
-    async sweep(): Promise<void> {
-      const promotedCounts = await promoteDeliveries(relayDeps, 'all')
-      backlog.queued(promotedCounts)
-      pumpIf(promotedCounts)
-    },
-  }
-}
-
-type Bells = Record<'relay' | 'refill' | 'sweep' | 'pump' | 'mail', Bell>
 
 /** One bell for each loop that others wake. */
+export type Bells = Record<'relay' | 'relayBeside' | 'refill' | 'sweep' | 'pump' | 'mail', Bell>
+
 function createBells(): Bells {
   return {
     relay: createBell(),
+    relayBeside: createBell(),
     refill: createBell(),
     sweep: createBell(),
     pump: createBell(),

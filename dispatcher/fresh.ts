@@ -18,6 +18,8 @@ export type Fresh = {
   add(deliveries: readonly (DueDelivery & { token: string })[], readAtMs: number): void
   /** The reading of a promotion, once, while it is fresh. */
   take(promotion: Promotion): Reading | null
+  /** Readings that nobody has taken, a count. */
+  count(): number
 }
 
 /** Makes an empty memory. */
@@ -44,6 +46,10 @@ export function createFresh(deps: { readonly monotonicMs: () => number }): Fresh
       readings.delete(deliveryId)
       if (reading === undefined || reading.token !== token) return null
       return deps.monotonicMs() - reading.readAtMs > FRESH_MS ? null : reading
+    },
+    count() {
+      forgetOld()
+      return readings.size
     },
   }
 }

@@ -1,3 +1,4 @@
+import { column } from '#shared/db/columns.ts'
 import type { SqlLike, Tx } from '#shared/db.ts'
 import { SIGNING_SECRET_COUNT_MAX } from '#shared/webhook-secret.ts'
 import type { DueDelivery } from './attempt-queries.ts'
@@ -34,22 +35,46 @@ export type RelayedEvent = Pick<DueDelivery, 'storeId' | 'eventId'> & {
     | (DueDelivery & { bundle: number; token: string })
   )
 
+/** A row as `relay_events` answers it. */
+type RelayedRow = {
+  storeId: string
+  eventId: string
+  deliveryId: string | null
+  /** Of the first event only. */
+  token: string | null
+  now: Date | null
+} & (
+  | { bundle: null }
+  | {
+      bundle: number
+      deliveryId: string
+      eventType: string
+      deadlineAt: Date
+      body: string
+      url: string
+      /** Joined by commas. */
+      secretIds: string
+    }
+)
+
 /**
  * Numbers the events that wait longest and makes their deliveries: `sql/0008_dispatch.sql` says how.
  *
  * @param deliveryIds ascending, one for each event at most
+ * @param shardCountMax shards of which stores' events are numbered, a count; null for all
  */
 export async function numberEvents(
   tx: Tx,
   deliveryIds: readonly string[],
+  shardCountMax: number | null,
   { roomCount, others }: Rooms,
   times: { windowMs: number; queuedForMs: number },
 ): Promise<RelayedEvent[]> {
-  return tx`
-    select store_id, delivery_id, bundle, token, event_id, event_type, 0 as attempt_count, deadline_at, body, url,
-      secret_ids, now
+  const rows = await tx<RelayedRow[]>`
+    select store_id, delivery_id, bundle, token, event_id, event_type, deadline_at, body, url, secret_ids, now
     from relay_events(
-      ${[...deliveryIds]}::text[],
+      ${column(deliveryIds)}::text[],
+      ${shardCountMax}::integer,
       make_interval(secs => ${times.windowMs / 1000}),
       make_interval(secs => ${times.queuedForMs / 1000}),
       ${BUNDLE_MAX}::integer,
@@ -57,6 +82,13 @@ export async function numberEvents(
       ${tx.json(others)},
       ${SIGNING_SECRET_COUNT_MAX}::integer
     )`
+  const { token, now } = rows.find((row) => row.token !== null) ?? {}
+  if (!token || !now) return []
+  return rows.map((row) => {
+    if (row.bundle === null) return row
+    const secretIds = row.secretIds === '' ? [] : row.secretIds.split(',')
+    return { ...row, attemptCount: 0, secretIds, token, now }
+  })
 }
 
 /** How far into each store's due deliveries a promotion looks. */

@@ -31,7 +31,7 @@ const STOP_TIMEOUT_MS = 1_000
 
 /** Deliveries that travel in one job, a count: a job costs the queue some hundred microseconds, however
  * much it carries, and a dispatcher that dies holds up so many with each. */
-export const BUNDLE_MAX = 32
+export const BUNDLE_MAX = 100
 
 /** A delivery that was promoted: what a job says of it. */
 export type Promotion = {

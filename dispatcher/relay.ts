@@ -17,6 +17,8 @@ import { RETRY_WINDOW_MS } from './retry.ts'
 export const RELAY_BATCH_MAX = 1_000
 /** The same when nothing is known to wait, a count: an event alone should not wait for what a crowd needs. */
 export const RELAY_BATCH_MIN = 16
+/** Of the 16 shards of stores, those that a relay takes while many events wait, a count: another can work beside it. */
+const CROWDED_SHARD_COUNT_MAX = 8
 /** Due rows of one store that are in hand at once, a count. */
 export const STORE_WINDOW_MAX = 16
 /** The same for a store with more waiting whose endpoint answers: what it can work off while the next
@@ -75,7 +77,8 @@ export async function relayEvents(deps: RelayDeps, eventCountMax: number): Promi
   const times = { windowMs: RETRY_WINDOW_MS, queuedForMs: deps.queuedForMs }
   return withTransaction(deps.db, async (tx) => {
     const readAtMs = deps.monotonicMs()
-    const events = await numberEvents(tx, deliveryIds, deps.rooms(), times)
+    const shardCountMax = eventCountMax < RELAY_BATCH_MAX ? null : CROWDED_SHARD_COUNT_MAX
+    const events = await numberEvents(tx, deliveryIds, shardCountMax, deps.rooms(), times)
     const queued = events.filter((event) => event.bundle !== null)
     const held = heldStoreIds(deps, events)
     const promoted = held.length === 0 ? [] : await promoteDue(tx, held, windowsOf(deps))

@@ -61,6 +61,18 @@ create table event_sequences (
   primary key (store_id, mode)
 ) with (fillfactor = 20);
 
+-- A row is a part of the stores. Whoever gives events their sequence holds the shards of their stores meanwhile: a few locks
+-- in place of one for each counter.
+create table relay_shards (
+  shard integer primary key
+);
+insert into relay_shards select generate_series(0, 15);
+
+-- The shard of a store, 0 to 15.
+create function relay_shard(store_id text) returns integer
+language sql immutable parallel safe
+return hashtext(store_id) & 15;
+
 -- A row is an event owed to a store's endpoint. queued_until says that a job of the queue has it in hand; of one that was
 -- queued as it was made, first_queued_until says the same, and goes on saying it. A store without an endpoint parks what
 -- is pending: next_attempt_at stays, nothing is queued.

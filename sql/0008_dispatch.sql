@@ -3,16 +3,20 @@
 -- marked as queued, as many as it has room for; what an attempt needs of these is answered, so that nobody has to read it again.
 -- A row of the answer is a numbered event; without an endpoint it has no delivery, and unless it is queued no bundle.
 --
--- delivery_ids  one for each event at most, ascending, so that deliveries list in the order of the sequence
--- bundle_size   so many events in a row have their deliveries in one bundle, counted from 0; its id is the first id they were given
--- rooms         store ids and their room, of stores whose room is not the ordinary one
+-- delivery_ids     one for each event at most, ascending, so that deliveries list in the order of the sequence
+-- shard_count_max  shards it may hold, at random: what it leaves, another relay can number meanwhile; null is all of them
+-- bundle_size      so many events in a row have their deliveries in one bundle, counted from 0; its id is the first id they were given
+-- rooms            store ids and their room, of stores whose room is not the ordinary one
+--
+-- What all rows have in common, the token and the time, only the first event's row says: a thousand rows are read.
 --
 -- The caller's transaction adds the jobs and commits. For its rest plans go by index: the relay touches some hundred rows of
 -- tables with millions, but a plan is kept, and one made while a table was empty would scan it for ever. For the same reason
 -- rows of large tables are looked up one by one ("offset 0" keeps a look-up from becoming a join), and rows that were read
--- under a lock are found again by their place.
+-- are found again by their place: nobody else writes them while their shard is held.
 create function relay_events(
   delivery_ids text[],
+  shard_count_max integer,
   delivery_window interval,
   queued_for interval,
   bundle_size integer,
@@ -30,17 +34,14 @@ returns table (
   deadline_at timestamptz,
   body text,
   url text,
-  secret_ids text[],
+  secret_ids text,
   now timestamptz
 )
 language plpgsql as $$
 #variable_conflict use_column
 declare
   event_count_max integer := cardinality(delivery_ids);
-  held_store_ids text[];
-  held_modes text[];
-  held_sequences bigint[];
-  held_rows tid[];
+  held integer[];
   time timestamptz := service_now();
   queue_until timestamptz := time + queued_for;
   queue_token text := queue_until::text;
@@ -48,66 +49,47 @@ begin
   perform set_config('enable_seqscan', 'off', true);
   -- Planning for the very parameters of a call would take longer than relaying a single event, and come to the same plan.
   perform set_config('plan_cache_mode', 'force_generic_plan', true);
-  -- Counters that another relay holds are left to it. A statement of its own: only what the next one reads, now that the
-  -- counters are held, is nobody else's.
-  with waiting as materialized (
-    select distinct w.store_id, w.mode
-    from (
-      select store_id, mode from waiting_events order by order_key, event_id limit event_count_max
-    ) w
-  ), found as materialized (
-    select w.store_id, w.mode, s.last_sequence, s.counter_row
-    from waiting w
-    left join lateral (
-      select s.last_sequence, s.ctid as counter_row
-      from event_sequences s
-      where s.store_id = w.store_id and s.mode = w.mode
-      for update skip locked
-      offset 0
-    ) s on true
-  ), made as (
-    insert into event_sequences (store_id, mode)
-    select f.store_id, f.mode
-    from found f
-    where f.counter_row is null
-      and not exists (select from event_sequences s where s.store_id = f.store_id and s.mode = f.mode)
-    on conflict do nothing
-    returning event_sequences.store_id, event_sequences.mode, event_sequences.last_sequence, event_sequences.ctid
-  )
-  select array_agg(h.store_id), array_agg(h.mode), array_agg(h.last_sequence), array_agg(h.counter_row)
-  into held_store_ids, held_modes, held_sequences, held_rows
-  from (select * from found f where f.counter_row is not null union all select * from made) h;
-  if held_store_ids is null then
-    return;
-  end if;
+  -- Shards that another relay holds are left to it. A statement of its own: only what the next one reads, now that the
+  -- shards are held, is nobody else's.
+  select array_agg(s.shard) into held
+  from (select shard from relay_shards order by random() limit shard_count_max for update skip locked) s;
   return query
-    with numbered as materialized (
-      select w.waiting_row, w.event_id, w.store_id, w.mode, w.place, h.last_sequence, h.counter_row, i.delivery_id,
+    with waiting as materialized (
+      select w.ctid as waiting_row, w.event_id, w.store_id, w.mode,
+        row_number() over (order by w.order_key, w.event_id) as place
+      from waiting_events w
+      where relay_shard(w.store_id) = any (held)
+      order by w.order_key, w.event_id
+      limit event_count_max
+    ), counters as materialized (
+      select w.store_id, w.mode, w.event_count, coalesce(s.last_sequence, 0) as last_sequence, s.counter_row
+      from (select store_id, mode, count(*) as event_count from waiting group by store_id, mode) w
+      left join lateral (
+        select s.last_sequence, s.ctid as counter_row
+        from event_sequences s
+        where s.store_id = w.store_id and s.mode = w.mode
+        offset 0
+      ) s on true
+    ), counted as (
+      update event_sequences s
+      set last_sequence = c.last_sequence + c.event_count
+      from counters c
+      where s.ctid = c.counter_row
+    ), counted_first as (
+      insert into event_sequences (store_id, mode, last_sequence)
+      select c.store_id, c.mode, c.event_count from counters c where c.counter_row is null
+    ), numbered as materialized (
+      select w.waiting_row, w.event_id, w.store_id, w.mode, w.place, i.delivery_id, c.last_sequence,
         row_number() over (partition by w.store_id, w.mode order by w.place) as store_place
-      from (
-        select ctid as waiting_row, event_id, store_id, mode, row_number() over (order by order_key, event_id) as place
-        from waiting_events
-        order by order_key, event_id
-        limit event_count_max
-      ) w
-      join unnest(held_store_ids, held_modes, held_sequences, held_rows)
-        h (store_id, mode, last_sequence, counter_row) on h.store_id = w.store_id and h.mode = w.mode
+      from waiting w
+      join counters c on c.store_id = w.store_id and c.mode = w.mode
       join unnest(delivery_ids) with ordinality i (delivery_id, place) on i.place = w.place
     ), taken as (
       delete from waiting_events w
-      using numbered n
+      using waiting n
       where w.ctid = n.waiting_row
-    ), counted as (
-      update event_sequences s
-      set last_sequence = n.last_sequence
-      from (
-        select m.counter_row, max(m.last_sequence + m.store_place) as last_sequence
-        from numbered m
-        group by m.counter_row
-      ) n
-      where s.ctid = n.counter_row
     ), told as materialized (
-      select n.event_id, n.store_id, n.mode, e.type, e.payment_id, e.body, s.webhook_url,
+      select n.event_id, n.store_id, n.mode, n.place, e.type, e.payment_id, e.body, s.webhook_url,
         n.last_sequence + n.store_place as sequence,
         e.created_at + delivery_window as deadline_at,
         -- None without an endpoint.
@@ -142,16 +124,16 @@ begin
       where t.bundle is not null
       group by t.bundle
     )
-    select t.store_id, t.delivery_id, t.bundle, queue_token, t.event_id, t.type, t.deadline_at,
+    select t.store_id, t.delivery_id, t.bundle, case when t.place = 1 then queue_token end, t.event_id, t.type, t.deadline_at,
       case when t.bundle is not null then t.body end, t.webhook_url,
-      case when t.bundle is not null then array(
+      case when t.bundle is not null then array_to_string(array(
         select k.webhook_secret_id
         from webhook_secrets k
         where k.store_id = t.store_id and (k.expires_at is null or k.expires_at > time)
         order by k.webhook_secret_id desc
         limit secret_count_max
-      ) end,
-      time
+      ), ',') end,
+      case when t.place = 1 then time end
     from told t;
 end
 $$;

@@ -14,8 +14,8 @@ export const name = 'deliver'
 
 const STORE_COUNT = 1_000
 /** Deliveries to each store before the clock starts, for compilers, caches and connections, and behind it. */
-const WARM_PER_STORE = 20
-const EVENTS_PER_STORE = 40
+const WARM_PER_STORE = 60
+const EVENTS_PER_STORE = 60
 const GOAL = 0.5
 const RAW_CONCURRENCY = 64
 const RAW_WARM_COUNT = 20_000

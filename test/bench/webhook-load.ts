@@ -10,7 +10,7 @@ export type BenchStore = { storeId: string; accountId: string; secret: string; u
 const DELIVERED_TIMEOUT_MS = 120_000
 const ARRIVAL_TIMEOUT_MS = 5_000
 /** Between two looks at a dispatcher's numbers, in milliseconds. */
-const LOOK_MS = 20
+const LOOK_MS = 50
 
 /** The signing secret of every bench store. */
 const SECRET = `whsec_${'5'.repeat(64)}`

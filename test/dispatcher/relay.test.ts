@@ -2,7 +2,12 @@ import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
 import { silentLog } from '#shared/log.ts'
 import { BUNDLE_MAX, openQueue, type Queue } from '../../dispatcher/queue.ts'
-import { RELAY_BATCH_MAX, type RelayDeps, relayEvents } from '../../dispatcher/relay.ts'
+import {
+  RELAY_BATCH_MAX,
+  type RelayDeps,
+  type Relayed,
+  relayEvents,
+} from '../../dispatcher/relay.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { emit, type Shop, seedShop } from './support.ts'
 
@@ -33,7 +38,8 @@ describe('relaying', () => {
     shop = await seedShop(database.db, 'http://127.0.0.1:9/')
   })
 
-  const relay = (jobRoom: number, roomCount = 1_000) => relayEvents(deps(jobRoom, roomCount), 100)
+  const relay = (jobRoom: number, roomCount = 1_000) =>
+    relayEvents(deps(jobRoom, roomCount), 2 * BUNDLE_MAX)
   const deps = (jobRoom: number, roomCount: number): RelayDeps => ({
     db: database.db,
     queue: ours,
@@ -96,10 +102,80 @@ describe('relaying', () => {
         throw refused
       },
     }
-    await assert.rejects(relayEvents({ ...deps(JOB_ROOM, 16), queue: failing }, 100), refused)
+    await assert.rejects(
+      relayEvents({ ...deps(JOB_ROOM, 16), queue: failing }, BUNDLE_MAX),
+      refused,
+    )
     assert.deepEqual(await theirs.fetch(1), [])
     const { bundles, fresh } = await relay(JOB_ROOM)
     assert.deepEqual([fresh.deliveries[0]?.eventId, bundles.length], [eventId, 1])
     await database.db.begin((tx) => ours.settle(tx, bundles))
+  })
+
+  describe('beside another one', () => {
+    const SHOPS = 64
+    const PER_SHOP = 2
+
+    /** A relay that has numbered its events and does not commit before it is let go. */
+    async function beginRelay(eventCountMax: number) {
+      const held = Promise.withResolvers<void>()
+      const letGo = Promise.withResolvers<void>()
+      const queue: Queue = {
+        ...ours,
+        async send(tx, jobs) {
+          held.resolve()
+          await letGo.promise
+          await ours.send(tx, jobs)
+        },
+      }
+      const relayed = relayEvents({ ...deps(0, 1_000), queue }, eventCountMax)
+      await Promise.race([held.promise, relayed])
+      return { relayed, letGo: () => letGo.resolve() }
+    }
+    const storesOf = (relayed: Relayed) =>
+      new Set(relayed.fresh.deliveries.map((one) => one.storeId))
+
+    test('many events are shared: each store is numbered by one of them, without gaps, and none is left', {
+      timeout: 20_000,
+    }, async () => {
+      const shops = await Promise.all(
+        Array.from({ length: SHOPS }, () => seedShop(database.db, 'http://127.0.0.1:9/')),
+      )
+      for (const one of shops) await emit(database.db, one, PER_SHOP)
+      const first = await beginRelay(RELAY_BATCH_MAX)
+      const second = await relayEvents(deps(0, 1_000), RELAY_BATCH_MAX)
+      first.letGo()
+      const [ours1, ours2] = [storesOf(await first.relayed), storesOf(second)]
+      assert.ok(ours1.size > 0 && ours2.size > 0, `${ours1.size} and ${ours2.size} stores`)
+      assert.deepEqual(
+        [...ours1].filter((storeId) => ours2.has(storeId)),
+        [],
+      )
+      assert.equal(ours1.size + ours2.size, SHOPS)
+      const numbers = await database.db<{ sequence: number }[]>`
+          select sequence from event_numbers where store_id = any (${shops.map((one) => one.storeId)})
+          order by store_id, sequence`
+      assert.deepEqual(
+        numbers.map(({ sequence }) => sequence),
+        shops.flatMap(() => [1, 2]),
+      )
+    })
+
+    test('what one has numbered and not committed, another neither waits for nor numbers again', async () => {
+      await emit(database.db, shop)
+      const first = await beginRelay(BUNDLE_MAX)
+      assert.equal((await relay(0)).eventCount, 0)
+      await emit(database.db, shop)
+      assert.equal((await relay(0)).eventCount, 0)
+      first.letGo()
+      assert.equal((await first.relayed).eventCount, 1)
+      assert.equal((await relay(0)).eventCount, 1)
+      const numbers = await database.db<{ sequence: number }[]>`
+        select sequence from event_numbers where store_id = ${shop.storeId} order by sequence`
+      assert.deepEqual(
+        numbers.map(({ sequence }) => sequence),
+        [1, 2],
+      )
+    })
   })
 })

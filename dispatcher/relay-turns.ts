@@ -1,0 +1,107 @@
+import type { Backlog } from './backlog.ts'
+import type { Bells, Timing } from './dispatcher.ts'
+import type { Fresh } from './fresh.ts'
+import type { Numbers } from './numbers.ts'
+import type { Pump } from './pump.ts'
+import { hasWaitingEvents } from './queries.ts'
+import {
+  promoteDeliveries,
+  RELAY_BATCH_MAX,
+  RELAY_BATCH_MIN,
+  type RelayDeps,
+  relayEvents,
+} from './relay.ts'
+
+/** A look for due deliveries may take this share of the time at most: with very many stores in arrears
+ * looks get rarer instead of loading the database. */
+const SWEEP_SHARE_MAX = 0.1
+/** Deliveries read and not yet begun with which a second relay is not needed, a count. */
+const RELAYED_AHEAD_MAX = RELAY_BATCH_MAX
+
+/** What relaying moves in this process. */
+export type RelayParts = {
+  readonly relayDeps: RelayDeps
+  readonly backlog: Backlog
+  readonly fresh: Fresh
+  readonly numbers: Numbers
+  readonly bells: Bells
+  readonly pump: Pump
+}
+
+/** What a step of the relay did: how many events, and whether they were as many as it takes at once. */
+type RelayStep = { readonly eventCount: number; readonly isFull: boolean }
+
+const NOTHING_RELAYED: RelayStep = { eventCount: 0, isFull: false }
+
+/**
+ * What relays events and queues deliveries, each in a loop of its own: one turn of each, which ends with the wait until the
+ * next.
+ *
+ * @param onLooked called whenever the database has told what waits
+ */
+export function createRelayTurns(
+  parts: RelayParts,
+  timing: Timing,
+  signal: AbortSignal,
+  onLooked: () => void,
+): Readonly<Record<string, () => Promise<void>>> {
+  const { relayDeps, backlog, fresh, bells } = parts
+  const { monotonicMs } = relayDeps
+  let isRung = true
+  let isCrowded = false
+  let relaySize = RELAY_BATCH_MIN
+  function promoted(counts: ReadonlyMap<string, number>): void {
+    if (counts.size > 0) bells.pump.ring()
+  }
+  return {
+    async relay() {
+      const mayRelay = isRung || (await hasWaitingEvents(relayDeps.db))
+      const { eventCount, isFull } = mayRelay ? await relay(parts, relaySize) : NOTHING_RELAYED
+      relaySize = isFull ? RELAY_BATCH_MAX : RELAY_BATCH_MIN
+      onLooked()
+      if (isFull) bells.relayBeside.ring()
+      // Where some were relayed but not all that fit, a look whether others wait is cheaper than relaying again.
+      isRung = eventCount > 0 ? isFull : await bells.relay.wait(timing.pollMs, signal)
+    },
+    // While many wait, a second relay has Postgres number the next ones in the time that this process takes to post the last.
+    async 'relay beside'() {
+      isCrowded ||= await bells.relayBeside.wait(timing.sweepMs, signal)
+      if (!isCrowded || signal.aborted) return
+      const isAhead = fresh.count() > RELAYED_AHEAD_MAX
+      isCrowded = !isAhead && (await relay(parts, RELAY_BATCH_MAX)).isFull
+      // What came while it held their shards, the first one has missed.
+      if (!isCrowded) bells.relay.ring()
+    },
+    async refill() {
+      await bells.refill.wait(timing.sweepMs, signal)
+      const storeIds = signal.aborted ? [] : backlog.takeRefill()
+      if (storeIds.length === 0) return
+      const counts = await promoteDeliveries(relayDeps, storeIds)
+      backlog.refilled(storeIds, counts)
+      promoted(counts)
+    },
+    async sweep() {
+      const startedAtMs = monotonicMs()
+      const counts = await promoteDeliveries(relayDeps, 'all')
+      backlog.queued(counts)
+      promoted(counts)
+      const tookMs = monotonicMs() - startedAtMs
+      await bells.sweep.wait(Math.max(timing.sweepMs, tookMs / SWEEP_SHARE_MAX), signal)
+    },
+  }
+}
+
+/** Relays events, with all that follows in this process; begins posting when they are few. */
+async function relay(
+  { relayDeps, backlog, fresh, numbers, bells, pump }: RelayParts,
+  eventCountMax: number,
+): Promise<RelayStep> {
+  const relayed = await relayEvents(relayDeps, eventCountMax)
+  const { eventCount, promotedCounts, bundles } = relayed
+  numbers.relayed(eventCount)
+  fresh.add(relayed.fresh.deliveries, relayed.fresh.readAtMs)
+  backlog.queued(promotedCounts)
+  if (!relayed.isDrained) bells.pump.ring()
+  await pump.take(bundles)
+  return { eventCount, isFull: eventCount >= eventCountMax }
+}
