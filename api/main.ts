@@ -3,7 +3,7 @@ import process from 'node:process'
 import { readOptions } from '#shared/arguments.ts'
 import { loadConfig, orExit } from '#shared/config.ts'
 import { closeDb, openDb } from '#shared/db.ts'
-import { createLog } from '#shared/log.ts'
+import { createLog, linesTo } from '#shared/log.ts'
 import { startApi } from './start.ts'
 
 /** Milliseconds for open database connections to close, after the server has stopped. */
@@ -14,7 +14,7 @@ const log = createLog({
   level: config.logLevel,
   format: config.logFormat,
   name: 'api',
-  write: (line) => process.stdout.write(`${line}\n`),
+  write: linesTo(process.stdout),
 })
 const db = openDb({
   url: config.databaseUrl,

@@ -5,7 +5,7 @@ import { readOptions } from '#shared/arguments.ts'
 import { loadConfig, orExit } from '#shared/config.ts'
 import { createKeyring } from '#shared/crypto.ts'
 import { closeDb, openDb } from '#shared/db.ts'
-import { createLog } from '#shared/log.ts'
+import { createLog, linesTo } from '#shared/log.ts'
 import { startDispatcher } from './dispatcher.ts'
 import { serveHealth } from './health.ts'
 import { createFileMailer, createSmtpMailer } from './mailer.ts'
@@ -20,7 +20,7 @@ const log = createLog({
   level: config.logLevel,
   format: config.logFormat,
   name: 'dispatcher',
-  write: (line) => process.stdout.write(`${line}\n`),
+  write: linesTo(process.stdout),
 })
 const db = openDb({
   url: config.databaseUrl,

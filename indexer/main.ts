@@ -3,7 +3,7 @@ import process from 'node:process'
 import { readOptions } from '#shared/arguments.ts'
 import { ConfigError, loadConfig, orExit } from '#shared/config.ts'
 import { closeDb, openDb } from '#shared/db.ts'
-import { createLog } from '#shared/log.ts'
+import { createLog, linesTo } from '#shared/log.ts'
 import type { Deployment } from '#shared/networks/registry.ts'
 import { startIndexer } from './indexer.ts'
 
@@ -15,7 +15,7 @@ const log = createLog({
   level: config.logLevel,
   format: config.logFormat,
   name: 'indexer',
-  write: (line) => process.stdout.write(`${line}\n`),
+  write: linesTo(process.stdout),
 })
 const db = openDb({
   url: config.databaseUrl,

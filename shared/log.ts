@@ -39,6 +39,20 @@ export function createLog(options: LogOptions, bound: LogFields = {}): Log {
   }
 }
 
+/** A stream of the process, as far as a log needs it. */
+type Output = { write(text: string): unknown; on(event: 'error', listener: () => void): unknown }
+
+/**
+ * What writes a log's lines to a stream. When nobody takes them any more they are lost, and the work goes on: an error that
+ * nobody listens to is thrown at the line's writer, and a warning would end the very loop that warns and tries again.
+ */
+export function linesTo(output: Output): (line: string) => void {
+  output.on('error', () => undefined)
+  return (line) => {
+    output.write(`${line}\n`)
+  }
+}
+
 /** A log that writes nothing, for callers that were given none. */
 export const silentLog: Log = {
   debug() {},

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import process from 'node:process'
 import { readOptions } from '#shared/arguments.ts'
 import { exitOnConfigError, loadConfig } from '#shared/config.ts'
-import { createLog } from '#shared/log.ts'
+import { createLog, linesTo } from '#shared/log.ts'
 import { migrate, SchemaError } from '#shared/migrate.ts'
 
 /** `bun run migrate`: brings the database of DATABASE_URL to the schema of this version, and ends. */
@@ -11,7 +11,7 @@ const log = createLog({
   name: 'migrate',
   level: config.logLevel,
   format: config.logFormat,
-  write: (line) => process.stderr.write(`${line}\n`),
+  write: linesTo(process.stderr),
 })
 try {
   // A transaction pooler refuses what a migration sets: where there is a direct connection, it is taken.

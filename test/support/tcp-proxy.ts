@@ -11,6 +11,8 @@ export type TcpProxy = {
   behave(mode: 'forward' | 'silent' | 'hangUp'): void
   /** How many times clients began to speak, on new connections or after an answer: round trips. */
   turnCount(): number
+  /** How many new connections were hung up on. */
+  hangUpCount(): number
   close(): Promise<void>
 }
 
@@ -20,6 +22,7 @@ export async function startTcpProxy(databaseUrl: string): Promise<TcpProxy> {
   const sockets = new Set<Socket>()
   let mode: 'forward' | 'silent' | 'hangUp' = 'forward'
   let turnCount = 0
+  let hangUpCount = 0
   const keep = (socket: Socket) => {
     sockets.add(socket)
     socket.once('close', () => sockets.delete(socket))
@@ -28,6 +31,7 @@ export async function startTcpProxy(databaseUrl: string): Promise<TcpProxy> {
   const server = createServer((client) => {
     keep(client)
     if (mode === 'hangUp') {
+      hangUpCount += 1
       client.destroy()
       return
     }
@@ -61,6 +65,7 @@ export async function startTcpProxy(databaseUrl: string): Promise<TcpProxy> {
       if (mode === 'hangUp') hangUp()
     },
     turnCount: () => turnCount,
+    hangUpCount: () => hangUpCount,
     async close() {
       const closed = new Promise((done) => server.close(done))
       hangUp()
