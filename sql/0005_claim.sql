@@ -63,7 +63,7 @@ as $$
       when not p.is_sold then 'price_inactive'
     end,
     s.store_id, s.account_id, k.mode, a.plan,
-    coalesce(s.branding ->> 'displayName', a.seller_name, s.name), s.branding,
+    coalesce(a.seller_name, s.branding ->> 'displayName', s.name), s.branding,
     coalesce(p_amount_cents, c.amount_cents, p.amount_cents), p.price_id, l.payment_link_id, c.session_id,
     p.interval, p.interval_count, p.networks, p.tokens, coalesce(l.metadata, c.metadata), c.buyer_email
   from (select) asked

@@ -27,7 +27,7 @@ export async function readRenewal(db: Db, tokenHash: Uint8Array): Promise<Renewa
   const rows = await db<RenewalRow[]>`
     select s.subscription_id, s.store_id, s.account_id, s.mode, s.price_id, s.status, s.network, s.token,
       s.amount_cents, s.interval, s.interval_count, s.buyer_email, s.metadata, s.next_due_at,
-      coalesce(t.branding ->> 'displayName', a.seller_name, t.name) as seller_name, t.branding,
+      coalesce(a.seller_name, t.branding ->> 'displayName', t.name) as seller_name, t.branding,
       p.name as product_name, a.status as account_status, a.email_verified_at is not null as is_email_verified,
       a.plan, r.networks, r.tokens,
       array(

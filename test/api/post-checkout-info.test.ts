@@ -36,7 +36,7 @@ test('200 answers amount, seller and what to pay with', async () => {
     amount: '10.50',
     amountCents: 1_050,
     currency: 'usd',
-    sellerName: 'Tea & Sons',
+    sellerName: 'Seller',
     branding: { displayName: 'Tea & Sons', color: '#aabbcc' },
     options: [
       { network: 'ethereum', token: 'usdc', decimals: 6 },
@@ -74,6 +74,21 @@ test('200 without wallets there is nothing to choose from', async () => {
     priceId: bare.price.priceId,
   })
   assert.deepEqual([body.options, body.branding, body.sellerName], [[], {}, 'Ann'])
+})
+
+test('200 sellerName is the account’s, whatever the branding says; without one it is the branding’s', async () => {
+  const { db } = api.database
+  const branding = { displayName: 'Beans' }
+  const named = await seedStore(db, { sellerName: 'Ann', branding })
+  const name = async () => {
+    const { publishable: publishableKey } = named.keys.test
+    const { body } = await info({ publishableKey, priceId: named.price.priceId })
+    assert.deepEqual(body.branding, branding)
+    return body.sellerName
+  }
+  assert.equal(await name(), 'Ann')
+  await db`update accounts set seller_name = null where account_id = ${named.account.accountId}`
+  assert.equal(await name(), 'Beans')
 })
 
 test('200 an open amount is shown as it was asked', async () => {

@@ -44,18 +44,21 @@ describe('renewals', () => {
     api.call('POST', `/v1/renewals/${token}/checkout`, { body })
 
   test('GET 200 answers what is due and what it can be paid with, and nothing about the buyer', async () => {
-    const { token } = await subscribe({ branding: { displayName: 'Acme' } })
+    const { token } = await subscribe({ branding: { displayName: 'Beans' } })
     const { status, body, text } = await api.call('GET', `/v1/renewals/${token}`)
     assert.equal(status, 200)
     const { nextDueAt, ...rest } = body
     assert.ok(Date.parse(nextDueAt) > Date.now())
     assert.deepEqual(rest, {
-      ...{ mode: 'test', status: 'ACTIVE', sellerName: 'Acme', branding: { displayName: 'Acme' } },
+      ...{ mode: 'test', status: 'ACTIVE', sellerName: 'Seller' },
+      branding: { displayName: 'Beans' },
       ...{ productName: 'Thing', amount: '10.50', amountCents: 1050, currency: 'usd' },
       ...{ interval: 'MONTH', intervalCount: 1, network: 'base', token: 'usdc' },
       options: [{ network: 'base', token: 'usdc', decimals: 6 }],
     })
     assert.ok(!text.includes('ann@example.com'))
+    // The hosted page shows one name: the branding's, when there is one.
+    assert.match((await api.call('GET', `/renew/${token}`)).text, /<title>[^<]*Beans/)
   })
 
   test('the token is nowhere in the database', async () => {

@@ -29,7 +29,7 @@ export function renewView(
   const { texts, isMistaken = false } = shown
   const { renew } = texts
   return {
-    title: renew.title(row.sellerName),
+    title: renew.title(sellerOf(row).name),
     seller: sellerOf(row),
     isTest: row.mode === 'test',
     style: STYLE,
@@ -47,11 +47,12 @@ ${!isEnded(row.status) && cancelForm(shown)}
 }
 
 export function sellerOf({ sellerName, branding }: RenewalRow): NonNullable<PageView['seller']> {
-  return { name: sellerName, branding }
+  return { name: branding.displayName ?? sellerName, branding }
 }
 
 /** What is due, or why nothing is. */
-function standing({ status, nextDueAt, sellerName }: RenewalRow, { language, renew }: Texts) {
+function standing(row: RenewalRow, { language, renew }: Texts) {
+  const { status, nextDueAt } = row
   const format = new Intl.DateTimeFormat(language, { dateStyle: 'long', timeZone: 'UTC' })
   const due = nextDueAt === null ? '' : format.format(nextDueAt)
   switch (status) {
@@ -62,9 +63,9 @@ function standing({ status, nextDueAt, sellerName }: RenewalRow, { language, ren
     case 'PAST_DUE':
       return renew.pastDue(due)
     case 'EXPIRED':
-      return renew.expired(sellerName)
+      return renew.expired(sellerOf(row).name)
     case 'CANCELED':
-      return renew.canceled(sellerName)
+      return renew.canceled(sellerOf(row).name)
   }
 }
 
