@@ -226,6 +226,12 @@ test('every variable is documented', () => {
   assert.deepEqual(missing, [])
 })
 
+test('what an operator keeps secrets in is never committed by accident', () => {
+  const ignored = readFileSync(join(ROOT, '.gitignore'), 'utf8').split('\n')
+  // The environment; data with their keys; what compose.yaml mounts, RPC keys in it.
+  for (const path of ['.env', '.data/', '.config/']) assert.ok(ignored.includes(path), path)
+})
+
 test('above every table stands what a row is', () => {
   const bare = migrations.flatMap(({ path, text }) =>
     [...text.matchAll(/([^\n]*)\ncreate (?:unlogged )?table (\w+)/g)]
