@@ -5,6 +5,7 @@ import { after, before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { TEST_ENCRYPTION_KEY } from '../support/door.ts'
+import { findFreePort } from '../support/free-port.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { startTcpProxy } from '../support/tcp-proxy.ts'
 import { until } from '../support/until.ts'
@@ -81,7 +82,7 @@ describe('the dispatcher as a process', () => {
   }, async () => {
     const seller = await startReceiver()
     const shop = await seedShop(database.db, seller.url)
-    const port = 20_000 + Math.floor(Math.random() * 20_000)
+    const port = await findFreePort()
     const child = start({ METRICS_PORT: String(port) })
     await isAtWork(child)
     await emit(database.db, shop, 5)
@@ -114,7 +115,7 @@ describe('the dispatcher as a process', () => {
     const shop = await seedShop(database.db, seller.url)
     const proxy = await startTcpProxy(database.url)
     proxy.behave('hangUp')
-    const port = 40_000 + Math.floor(Math.random() * 10_000)
+    const port = await findFreePort()
     const child = start({ DATABASE_URL: proxy.url, METRICS_PORT: String(port) })
     const ready = async () => (await fetch(`http://127.0.0.1:${port}/readyz`)).status
     await until(() => child.output().includes('cannot be used yet'), {

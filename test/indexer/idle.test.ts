@@ -1,7 +1,5 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { platform, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
@@ -9,6 +7,7 @@ import { deployToken } from '#shared/start/tokens/token.ts'
 import { startTestChain, type TestChain } from '../support/anvil.ts'
 import { type RunningCli, startCli } from '../support/cli.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { findFreePort } from '../support/free-port.ts'
 import { allowSlowHooks } from '../support/timeouts.ts'
 import { until } from '../support/until.ts'
 
@@ -38,7 +37,7 @@ before(
     ])
     const file = join(directory, 'networks.json')
     await writeFile(file, JSON.stringify(await describeNetworks()))
-    const port = await freePort()
+    const port = await findFreePort()
     metricsUrl = `http://127.0.0.1:${port}/metrics`
     indexer = startCli('indexer/main.ts', [], {
       env: {
@@ -75,15 +74,6 @@ async function describeNetworks() {
     }
   }
   return networks
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  assert.ok(address && typeof address === 'object')
-  return address.port
 }
 
 /** A number of each deployment. */
