@@ -134,7 +134,7 @@ export function startDispatcher(deps: DispatcherDeps): Dispatcher {
     if (signal.aborted) return false
     loops = [
       turn('pump', async () => {
-        if ((await pump.fill()) === 0) await bells.pump.wait(timing.pollMs, signal)
+        if (!(await pump.fill())) await bells.pump.wait(timing.pollMs, signal)
       }),
       ...Object.entries({ ...relayTurns, ...chores }).map(([name, step]) => turn(name, step)),
     ]
@@ -201,7 +201,7 @@ function assemble(deps: DispatcherDeps, timing: Timing) {
       backlog.ended(storeIds)
       backlog.suspect(released)
       if (backlog.needsRefill()) bells.refill.ring()
-      if (pump.room() > 0) bells.pump.ring()
+      if (pump.mayGoOn()) bells.pump.ring()
     },
   })
   const pump = createPump({

@@ -29,6 +29,8 @@ export type Lanes<Item> = {
   /** Takes out every waiting item for which this holds. */
   withdraw(isUnwanted: (item: Item) => boolean): Item[]
   waitingCount(): number
+  /** Lanes of endpoints that answer, with something to post that only waits for its turn, a count. */
+  readyCount(): number
   inFlightCount(): number
   isSlow(laneKey: string): boolean
   /** Keys of the slow endpoints. */
@@ -126,6 +128,7 @@ export function createLanes<Item>(
       return withdrawn
     },
     waitingCount: () => state.waitingCount,
+    readyCount: () => state.ready.length,
     inFlightCount: () => state.inFlightCount,
     isSlow: (laneKey) => state.slow.has(laneKey),
     slowKeys: () => [...state.slow],

@@ -14,11 +14,15 @@ import { type Job, unpack } from './job.ts'
 import type { Lanes, Outcome } from './lanes.ts'
 import { BUNDLE_MAX, type Bundle, type Queue } from './queue.ts'
 import { GIVE_BACK_MS, type Recorder } from './recorder.ts'
+import { RELAY_BATCH_MAX } from './relay.ts'
 
-/** Deliveries taken from the queue at once, a count; a job's are taken together. */
-const FETCH_MAX = 500
+/** Deliveries taken from the queue at once, a count; a job's are taken together. A job more than a whole step of the relay
+ * adds, so that taking them shows that nothing is left: a look into an empty queue costs as much as taking. */
+const FETCH_MAX = RELAY_BATCH_MAX + BUNDLE_MAX
 /** Deliveries that wait in this process for their endpoint's turn, a count. */
 const WAITING_MAX = 4_000
+/** Endpoints that only wait for their turn, with which no more is taken, a count: what waits here for long is read again. */
+const READY_MAX = 250
 /** Attempts that may be waiting to be written before no more are begun, a count. */
 const UNWRITTEN_MAX = 4_000
 /** How often the running attempts are looked at while stopping, in milliseconds. */
@@ -40,12 +44,14 @@ export type PumpDeps = DeliverDeps & {
 
 /** Takes jobs from the queue through the stages: prepare, post, record. */
 export type Pump = {
-  /** Takes about as many deliveries as there is room for and begins them; answers how many it took. */
-  fill(): Promise<number>
+  /** Takes about as many deliveries as there is room for and begins them; answers whether to go on at once. */
+  fill(): Promise<boolean>
   /** Begins jobs that somebody else took from the queue for this process. */
   take(bundles: readonly Bundle[]): Promise<void>
   /** How many jobs there is room for, a count. */
   room(): number
+  /** Whether it could take jobs again, having left off for want of room and not because there were none. */
+  mayGoOn(): boolean
   /** Gives back what has waited too long for its endpoint. */
   giveBackLate(): void
   /** Begins nothing more, waits for what is on its way, and gives back the rest. */
@@ -55,13 +61,14 @@ export type Pump = {
 /** Makes a pump that does nothing by itself: `fill` is called by its loop. */
 export function createPump(deps: PumpDeps): Pump {
   const { lanes, recorder } = deps
+  const readings = createReadings(async (jobs) => (await prepare(deps, deps, jobs)).prepared)
   let isStopping = false
+  /** Whether there may be jobs in the queue that it did not take. */
+  let hasLeftSome = false
 
-  const room = () => {
-    if (isStopping || recorder.pendingCount() >= UNWRITTEN_MAX) return 0
-    const count = Math.max(0, Math.min(FETCH_MAX, WAITING_MAX - lanes.waitingCount()))
-    return Math.ceil(count / BUNDLE_MAX)
-  }
+  const room = () => (isStopping ? 0 : roomOf(deps))
+  /** What waited for its endpoint's turn is read anew: URL and secrets are those of the attempt. */
+  const isFresh = (prepared: Prepared) => deps.monotonicMs() - prepared.preparedAtMs <= FRESH_MS
   const isLate = (prepared: Prepared) => deps.monotonicMs() - prepared.preparedAtMs > deps.waitMsMax
   const returnJob = (job: Job, deferMs: number) =>
     recorder.add({ kind: 'given-back', job, deferMs })
@@ -75,16 +82,10 @@ export function createPump(deps: PumpDeps): Pump {
     }
   }
 
-  /** What waited for its endpoint's turn is read anew: URL and secrets are those of the attempt. */
-  async function readAgain(prepared: Prepared): Promise<Prepared | null> {
-    if (deps.monotonicMs() - prepared.preparedAtMs <= FRESH_MS) return prepared
-    return (await prepare(deps, deps, [prepared.job])).prepared[0] ?? null
-  }
-
   async function run(laneKey: string, taken: Prepared): Promise<void> {
     let outcome: Outcome = 'unasked'
     try {
-      const prepared = await readAgain(taken)
+      const prepared = isFresh(taken) ? taken : await readings.read(taken.job)
       if (prepared === null) return returnJob(taken.job, 0)
       const attempted = await attempt(deps, prepared)
       const { result } = attempted
@@ -107,28 +108,29 @@ export function createPump(deps: PumpDeps): Pump {
     }
   }
 
-  async function take(bundles: readonly Bundle[]): Promise<number> {
-    const jobs = unpack(bundles)
-    if (jobs.length === 0) return 0
-    const { prepared, voided } = await prepare(deps, deps, jobs)
+  async function take(bundles: readonly Bundle[]): Promise<void> {
+    const { prepared, voided } = await prepare(deps, deps, unpack(bundles))
     for (const job of voided) recorder.add({ kind: 'voided', job })
     for (const one of prepared) {
       if (isStopping) returnJob(one.job, 0)
       else lanes.add(one.delivery.storeId, one)
     }
     begin()
-    return jobs.length
   }
 
   return {
     room,
+    mayGoOn: () => hasLeftSome && room() > 0,
     async fill() {
       const count = room()
-      return count === 0 ? 0 : take(await deps.queue.fetch(count))
-    },
-    async take(bundles) {
+      hasLeftSome = true
+      if (count === 0) return false
+      const bundles = await deps.queue.fetch(count)
+      hasLeftSome = bundles.length >= count
       await take(bundles)
+      return hasLeftSome
     },
+    take,
     giveBackLate() {
       for (const { job } of lanes.withdraw(isLate)) returnJob(job, GIVE_BACK_MS)
     },
@@ -139,6 +141,32 @@ export function createPump(deps: PumpDeps): Pump {
       while (lanes.inFlightCount() > 0 && !limit.aborted) await pause(STOP_LOOK_MS, limit)
       deps.poster.close()
       while (lanes.inFlightCount() > 0) await pause(STOP_LOOK_MS, new AbortController().signal)
+    },
+  }
+}
+
+function roomOf({ lanes, recorder }: PumpDeps): number {
+  const isBusy = recorder.pendingCount() >= UNWRITTEN_MAX || lanes.readyCount() >= READY_MAX
+  const count = isBusy ? 0 : Math.min(FETCH_MAX, WAITING_MAX - lanes.waitingCount())
+  return Math.ceil(Math.max(0, count) / BUNDLE_MAX)
+}
+
+/** Reads deliveries that are asked for one by one, all of a turn in one statement. */
+function createReadings(read: (jobs: readonly Job[]) => Promise<Prepared[]>) {
+  let asked = new Map<Job, (prepared: Promise<Prepared | null>) => void>()
+  function readAsked(): void {
+    const answers = asked
+    asked = new Map()
+    const found = read([...answers.keys()]).then(
+      (prepared) => new Map(prepared.map((one) => [one.job, one])),
+    )
+    for (const [job, answer] of answers) answer(found.then((byJob) => byJob.get(job) ?? null))
+  }
+  return {
+    /** The delivery of a job that is still its, or null. */
+    read(job: Job): Promise<Prepared | null> {
+      if (asked.size === 0) setImmediate(readAsked)
+      return new Promise((answer) => asked.set(job, answer))
     },
   }
 }

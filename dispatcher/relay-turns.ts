@@ -1,4 +1,5 @@
 import type { Backlog } from './backlog.ts'
+import { pause } from './bell.ts'
 import type { Bells, Timing } from './dispatcher.ts'
 import type { Fresh } from './fresh.ts'
 import type { Numbers } from './numbers.ts'
@@ -15,8 +16,12 @@ import {
 /** A look for due deliveries may take this share of the time at most: with very many stores in arrears
  * looks get rarer instead of loading the database. */
 const SWEEP_SHARE_MAX = 0.1
-/** Deliveries read and not yet begun with which a second relay is not needed, a count. */
+/** Deliveries read and not yet begun with which relays are ahead of the posting, a count. */
 const RELAYED_AHEAD_MAX = RELAY_BATCH_MAX
+/** A relay that is ahead waits for the posting so long at most and looks so often, in milliseconds: what is read too early
+ * has to be read again, at a third of what a delivery costs. */
+const AHEAD_WAIT_MS_MAX = 100
+const AHEAD_LOOK_MS = 20
 
 /** What relaying moves in this process. */
 export type RelayParts = {
@@ -50,11 +55,18 @@ export function createRelayTurns(
   let isRung = true
   let isCrowded = false
   let relaySize = RELAY_BATCH_MIN
+  const isAhead = () => fresh.count() > RELAYED_AHEAD_MAX
+  async function letPostsCatchUp(): Promise<void> {
+    for (let waitedMs = 0; waitedMs < AHEAD_WAIT_MS_MAX && isAhead(); waitedMs += AHEAD_LOOK_MS) {
+      await pause(AHEAD_LOOK_MS, signal)
+    }
+  }
   function promoted(counts: ReadonlyMap<string, number>): void {
     if (counts.size > 0) bells.pump.ring()
   }
   return {
     async relay() {
+      if (relaySize === RELAY_BATCH_MAX) await letPostsCatchUp()
       const mayRelay = isRung || (await hasWaitingEvents(relayDeps.db))
       const { eventCount, isFull } = mayRelay ? await relay(parts, relaySize) : NOTHING_RELAYED
       relaySize = isFull ? RELAY_BATCH_MAX : RELAY_BATCH_MIN
@@ -67,8 +79,7 @@ export function createRelayTurns(
     async 'relay beside'() {
       isCrowded ||= await bells.relayBeside.wait(timing.sweepMs, signal)
       if (!isCrowded || signal.aborted) return
-      const isAhead = fresh.count() > RELAYED_AHEAD_MAX
-      isCrowded = !isAhead && (await relay(parts, RELAY_BATCH_MAX)).isFull
+      isCrowded = !isAhead() && (await relay(parts, RELAY_BATCH_MAX)).isFull
       // What came while it held their shards, the first one has missed.
       if (!isCrowded) bells.relay.ring()
     },
