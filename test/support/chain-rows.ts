@@ -4,9 +4,14 @@ import { newId } from '#shared/ids.ts'
 import { buildDeployments, type TokenContract } from '#shared/networks/registry.ts'
 import type { SeededStore } from './seed.ts'
 
-/** What the networks table names on base. */
-const TOKENS: Readonly<Record<string, TokenContract>> =
-  buildDeployments().get('base:test')?.tokens ?? {}
+const DEPLOYMENTS = buildDeployments({ base: { live: { rpc: ['http://127.0.0.1:9'] } } })
+
+/** The contract that the networks table names for a token on base. */
+function contractOf(token: string, mode: 'test' | 'live'): string {
+  const tokens: Readonly<Record<string, TokenContract>> =
+    DEPLOYMENTS.get(`base:${mode}`)?.tokens ?? {}
+  return tokens[token]?.contract ?? 'contract'
+}
 
 /** A 32-byte hash that nothing has. */
 export function randomHash(): string {
@@ -17,7 +22,7 @@ export type SeedTransfer = {
   network?: string
   mode?: 'test' | 'live'
   token?: string
-  /** Default: what the networks table names on base. */
+  /** Default: what the networks table names on base in that mode. */
   contract?: string
   amountBaseUnits?: bigint
   blockNumber?: number
@@ -37,7 +42,7 @@ export async function seedTransfer(
   const { network = 'base', mode = 'test', token = 'usdc', state = 'UNMATCHED' } = options
   const transferId = newId('trf')
   const txHash = randomHash()
-  const { contract = TOKENS[token]?.contract ?? 'contract' } = options
+  const { contract = contractOf(token, mode) } = options
   await db`
     insert into transfers (transfer_id, deployment, network, mode, block_hash, tx_hash, log_index, block_number,
       block_time, token, contract, decimals, sender, address, amount_base_units, state, rule, reason, candidates, is_final)

@@ -269,7 +269,7 @@ function createView() {
     ...{ host, dialog },
     show: (...parts) => body.replaceChildren(...parts),
     dress({ sellerName, branding, mode }) {
-      name.textContent = sellerName
+      name.textContent = branding.displayName ?? sellerName
       const { logoUrl = '', color = '' } = branding
       if (/^#[0-9a-f]{6}$/i.test(color)) host.style.setProperty('--brand', color)
       const logo = { src: logoUrl, alt: '', referrerPolicy: 'no-referrer' }
