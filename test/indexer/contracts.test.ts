@@ -5,17 +5,17 @@ import { createLog } from '#shared/log.ts'
 import type { Tokens } from '#shared/networks/registry.ts'
 import { RESCAN_KIND } from '#shared/requests.ts'
 import { readRetired } from '../../indexer/contracts.ts'
-import { type Indexer, startIndexer } from '../../indexer/indexer.ts'
+import type { Indexer } from '../../indexer/indexer.ts'
 import { startTestChain, type TestChain } from '../support/anvil.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { type Claim, createEvmFollowing, type EvmFollowing } from '../support/evm-follow.ts'
+import { QUARANTINE_HOURS, startTestIndexer } from '../support/indexer.ts'
 import { allowSlowHooks } from '../support/timeouts.ts'
 import { until } from '../support/until.ts'
 
 allowSlowHooks()
 
 const timeout = 60_000
-const QUARANTINE_HOURS = 24
 
 let chain: TestChain
 let database: TestDatabase
@@ -25,24 +25,13 @@ let [old, young] = [] as unknown as [EvmFollowing, EvmFollowing]
 let [paidBefore, paidAfter] = [] as unknown as [Claim, Claim]
 const lines: string[] = []
 
-async function start(tokens: Tokens): Promise<Indexer> {
+function start(tokens: Tokens): Promise<Indexer> {
   const write = (line: string) => void lines.push(line)
-  const started = startIndexer({
-    config: {
-      slotQuarantineHours: QUARANTINE_HOURS,
-      databaseListenUrl: database.url,
-      metricsPort: undefined,
-      host: '127.0.0.1',
-      publicUrl: 'http://localhost',
-      encryptionKey: new Uint8Array(32),
-    },
-    db: database.db,
+  return startTestIndexer({
+    database,
     deployments: [{ ...chain.deployments().base, tokens }],
     log: createLog({ level: 'error', format: 'json', name: 'indexer', write }),
-    nowMs: () => Date.now(),
   })
-  await started.ready
-  return started
 }
 
 const named = (contract: string): Tokens => ({ usdc: { contract, decimals: 6 } })

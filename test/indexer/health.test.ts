@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
-import { createServer } from 'node:net'
 import { after, before, describe, it } from 'node:test'
 import { createLog } from '#shared/log.ts'
-import { type Indexer, startIndexer } from '../../indexer/indexer.ts'
+import type { Indexer } from '../../indexer/indexer.ts'
 import { startTestChain, type TestChain } from '../support/anvil.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { createEvmFollowing } from '../support/evm-follow.ts'
+import { findFreePort } from '../support/free-port.ts'
+import { startTestIndexer } from '../support/indexer.ts'
 import { type LyingRpc, startLyingRpc } from '../support/lying-rpc.ts'
 import { allowSlowHooks } from '../support/timeouts.ts'
 import { until } from '../support/until.ts'
@@ -37,30 +37,18 @@ describe('the indexer tells', () => {
   before(async () => {
     ;[chain, database] = await Promise.all([startTestChain(), createTestDatabase()])
     node = await startLyingRpc(chain)
-    const server = createServer().listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    const address = server.address()
-    assert.ok(address && typeof address === 'object')
-    server.close()
-    base = `http://127.0.0.1:${address.port}`
+    const metricsPort = await findFreePort()
+    base = `http://127.0.0.1:${metricsPort}`
     const rpc = [node.wsUrl, node.httpUrl, chain.httpUrl.replace('127.0.0.1', 'localhost')]
     const { bnb } = chain.deployments()
     const write = (line: string) => void lines.push(line)
-    indexer = startIndexer({
-      config: {
-        slotQuarantineHours: 24,
-        databaseListenUrl: database.url,
-        metricsPort: address.port,
-        host: '127.0.0.1',
-        publicUrl: 'http://localhost',
-        encryptionKey: new Uint8Array(32),
-      },
-      db: database.db,
+    indexer = await startTestIndexer({
+      database,
+      metricsPort,
       deployments: [chain.deployments({ rpc }).base, { ...bnb, isOn: false, rpc: [] }],
       log: createLog({ level: 'warn', format: 'json', name: 'indexer', write }),
       nowMs: () => Date.now() + aheadMs,
     })
-    await indexer.ready
   })
   after(async () => {
     await indexer.stop()

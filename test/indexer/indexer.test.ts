@@ -2,9 +2,10 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { createLog, type Log, silentLog } from '#shared/log.ts'
 import { buildDeployments, type Deployment } from '#shared/networks/registry.ts'
-import { type Indexer, startIndexer } from '../../indexer/indexer.ts'
+import type { Indexer } from '../../indexer/indexer.ts'
 import { startTestChain, type TestChain } from '../support/anvil.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { startTestIndexer } from '../support/indexer.ts'
 import { allowSlowHooks } from '../support/timeouts.ts'
 import { until } from '../support/until.ts'
 
@@ -18,24 +19,8 @@ let chain: TestChain
 let database: TestDatabase
 let indexer: Indexer
 
-async function start(deployments: readonly Deployment[], log: Log = silentLog): Promise<Indexer> {
-  const started = startIndexer({
-    config: {
-      slotQuarantineHours: 24,
-      databaseListenUrl: database.url,
-      metricsPort: undefined,
-      host: '127.0.0.1',
-      publicUrl: 'http://localhost',
-      encryptionKey: new Uint8Array(32),
-    },
-    db: database.db,
-    deployments,
-    log,
-    nowMs: () => Date.now(),
-  })
-  await started.ready
-  return started
-}
+const start = (deployments: readonly Deployment[], log: Log = silentLog) =>
+  startTestIndexer({ database, deployments, log })
 
 type Row = { epoch: number; blockNumber: number | null; haltedReason: string | null }
 const rowOf = async (name: string) => {

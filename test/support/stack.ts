@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import process from 'node:process'
@@ -13,6 +12,7 @@ import { sealWebhookSecret } from '#shared/webhook-secret.ts'
 import { startTestChain, type TestChain } from './anvil.ts'
 import { type Answer, call } from './api.ts'
 import { createTestDatabase, type TestDatabase } from './database.ts'
+import { findFreePort } from './free-port.ts'
 import { assertOneStory } from './oracle.ts'
 import { type Receiver, startReceiver } from './receiver.ts'
 import { type SeededStore, type SeedOptions, seedStore } from './seed.ts'
@@ -116,7 +116,7 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
     options.database ?? createTestDatabase(),
     startTestChain(),
     startReceiver(),
-    freePort(),
+    findFreePort(),
     options.hasSolana ? startSvmChain() : undefined,
   ])
   const seller = await seedSeller(database, receiver, options.seed)
@@ -376,15 +376,4 @@ function spawnProcess(
       clearTimeout(timer)
     },
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  await once(server, 'close')
-  assert.ok(address && typeof address === 'object')
-  return address.port
 }
