@@ -121,6 +121,12 @@ const TABLE: [string, Arrival, Candidate[], Decision][] = [
     [candidate('reference', 'a'), candidate('exact', 'b')],
     to('reference', 'a'),
   ],
+  [
+    'the reference keys of two payments are AMBIGUOUS',
+    arrival(),
+    [candidate('reference', 'a'), candidate('reference', 'b'), candidate('exact', 'a')],
+    not('reference', 'AMBIGUOUS', 'a', 'b'),
+  ],
   // Rule 3
   [
     'exactly a slot’s amount belongs to its payment',
