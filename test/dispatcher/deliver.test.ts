@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { sealWebhookSecret } from '#shared/webhook-secret.ts'
 import { RELEASE_COUNT_MAX } from '../../dispatcher/release.ts'
 import { createTestDatabase, type TestDatabase, travel } from '../support/database.ts'
+import { TEST_KEYRING } from '../support/door.ts'
 import { judgeSchedule } from '../support/oracle.ts'
 import { type Receiver, startReceiver } from '../support/receiver.ts'
 import { until } from '../support/until.ts'
@@ -94,6 +96,28 @@ describe('delivering a webhook', () => {
     await emit(database.db, shop)
     await settled(shop.storeId, 2)
     assert.equal(String(seller.received[1]?.headers['x-service-signature']).split(',').length, 2)
+  })
+
+  test('nothing goes out unsigned: a secret that cannot be opened is a failed attempt, and opened again it signs', async () => {
+    const seller = await receiver()
+    const shop = await seedShop(database.db, seller.url)
+    const seal = (storeId: string) => database.db`
+      update webhook_secrets set ciphertext = ${sealWebhookSecret(TEST_KEYRING, storeId, shop.secret)}
+      where store_id = ${shop.storeId}`
+    await seal('store_of_others')
+    await emit(database.db, shop)
+    const [row] = await settled(shop.storeId, 1)
+    const [told] = await database.db`
+      select last_error from deliveries where delivery_id = ${row?.deliveryId ?? ''}`
+    assert.deepEqual([row?.status, told?.['lastError']], ['PENDING', 'no_secret'])
+    assert.equal(seller.received.length, 0)
+    await seal(shop.storeId)
+    await skipWait(database.db, shop.storeId)
+    const [again] = await settled(shop.storeId, 1, 2)
+    assert.equal(again?.status, 'DELIVERED')
+    const [got = assert.fail()] = seller.received
+    const signature = String(got.headers['x-service-signature'])
+    assert.ok(isGenuine(signature, got.rawBody, shop.secret, Math.floor(got.atMs / 1000)))
   })
 
   test('fails twice, then succeeds: one id, three attempts, each with its answer', {

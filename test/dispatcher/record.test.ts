@@ -14,6 +14,7 @@ import { judgeAttempts } from '../support/oracle.ts'
 import { type SeededStore, seedStore } from '../support/seed.ts'
 import { seedDelivery, seedEvent } from '../support/seller.ts'
 import { until } from '../support/until.ts'
+import { addSecret } from './support.ts'
 
 const URL = 'https://shop.example/hook'
 /** Of a delivery that nobody has in hand. */
@@ -228,6 +229,22 @@ describe('recording attempts', () => {
     assert.equal((await readDeliveries(db, [job], 1_000)).length, 1)
     await withTransaction(db, (tx) => giveBack(tx, [job], 0))
     assert.equal(await isFree(), true)
+  })
+
+  test('what is read again signs with the two newest secrets that have not ended', async () => {
+    const deliveryId = await seed()
+    const { storeId } = seller.store
+    for (let count = 0; count < 4; count += 1) await addSecret(db, storeId)
+    const secrets = await db<{ id: string }[]>`
+      select webhook_secret_id as id from webhook_secrets where store_id = ${storeId} order by 1 desc`
+    await db`
+      update webhook_secrets set expires_at = service_now() where webhook_secret_id = ${secrets[1]?.id ?? ''}`
+    const [row] = await db<{ token: string }[]>`
+      update deliveries set queued_until = service_now() + interval '60 seconds'
+      where delivery_id = ${deliveryId} returning queued_until::text as token`
+    const job = { deliveryId, token: row?.token ?? '', bundle: BUNDLE }
+    const [read] = await readDeliveries(db, [job], 1_000)
+    assert.deepEqual(read?.secretIds, [secrets[0]?.id, secrets[2]?.id])
   })
 
   test('a row cannot say that there was an attempt and not what came of it, nor the reverse', async () => {

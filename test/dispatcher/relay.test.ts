@@ -9,7 +9,7 @@ import {
   relayEvents,
 } from '../../dispatcher/relay.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
-import { emit, type Shop, seedShop } from './support.ts'
+import { addSecret, emit, type Shop, seedShop } from './support.ts'
 
 const JOB_ROOM = 4
 
@@ -90,6 +90,25 @@ describe('relaying', () => {
     const left = await theirs.fetch(JOB_ROOM)
     assert.equal(left.flatMap(({ deliveryIds }) => deliveryIds).length, BUNDLE_MAX + 1)
     await database.db.begin((tx) => ours.settle(tx, left))
+  })
+
+  test('a delivery has 72 hours from its event, however late it is relayed, and signs with the two newest secrets that have not ended', async () => {
+    for (let count = 0; count < 3; count += 1) await addSecret(database.db, shop.storeId)
+    const secrets = await database.db<{ id: string }[]>`
+      select webhook_secret_id as id from webhook_secrets
+      where store_id = ${shop.storeId} order by webhook_secret_id desc`
+    await database.db`
+      update webhook_secrets set expires_at = service_now() where webhook_secret_id = ${secrets[1]?.id ?? ''}`
+    const [eventId = ''] = await emit(database.db, shop)
+    await database.db`
+      update events set created_at = created_at - interval '50 hours' where event_id = ${eventId}`
+    const { fresh, bundles } = await relay(JOB_ROOM)
+    assert.deepEqual(fresh.deliveries[0]?.secretIds, [secrets[0]?.id, secrets[2]?.id])
+    const [row] = await database.db`
+      select d.deadline_at - e.created_at = interval '72 hours' as is_from_event
+      from deliveries d join events e using (event_id) where event_id = ${eventId}`
+    assert.equal(row?.['isFromEvent'], true)
+    await database.db.begin((tx) => ours.settle(tx, bundles))
   })
 
   test('a relay that does not commit takes nothing', async () => {

@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { cancelPayment } from '#shared/payments/service.ts'
+import { commitBlock, findMatchable } from '../../indexer/commit.ts'
 import {
   ADDRESS,
   audit,
+  child,
   claim,
   extend,
   seen,
@@ -10,6 +13,7 @@ import {
   story,
   tellStory,
 } from '../support/commit-story.ts'
+import { TEST_DOOR } from '../support/door.ts'
 import { randomEvmAddress, seedStore } from '../support/seed.ts'
 
 /** Whose money a transfer is, where only the database can tell: each of these was credited, or told, to somebody else once a condition was left out. */
@@ -126,9 +130,29 @@ test('an amount awaited in live mode is no hint for test money', async () => {
 test('a wallet that was removed still receives what its open payments wait for', async () => {
   const { db } = story.database
   const { paymentId, due } = await claim(46_000_000)
-  await db`
-    update wallets set removed_at = service_now()
+  const remove = (isRemoved: boolean) => db`
+    update wallets set removed_at = case when ${isRemoved} then service_now() end
     where address = ${ADDRESS} and store_id = ${story.seller.store.storeId}`
+  await remove(true)
   await audit(await extend((block) => [seen(block, due)]))
   assert.equal(await statusOf(paymentId), 'CONFIRMED')
+  await remove(false)
+})
+
+test('a payment that is canceled between the reading of its transfer and its commit is not paid: LATE', async () => {
+  const { db } = story.database
+  const { paymentId, due } = await claim(47_000_000)
+  const block = child(story.tip)
+  const hits = await findMatchable(story.deps, [seen(block, due)])
+  assert.deepEqual(
+    hits[0]?.candidates?.map(({ status }) => status),
+    ['PENDING'],
+  )
+  await cancelPayment(db, paymentId, TEST_DOOR)
+  const fence = { epoch: story.epoch, previousHash: story.tip.hash }
+  await commitBlock(story.deps, fence, block, hits)
+  story.tip = block
+  const [row] = await told()
+  assert.deepEqual([row?.['reason'], row?.['candidates']], ['LATE', [paymentId]])
+  assert.equal(await statusOf(paymentId), 'CANCELED')
 })

@@ -155,6 +155,48 @@ it('many payments move together as they move one by one', async () => {
   assert.match(told, /"status": "COMPLETED",\s+"byFirst": true/)
 })
 
+it('volume is what credited live payments received, to a millionth of a dollar, whatever their decimals; test ones count nothing', async () => {
+  const { db } = database
+  const received = {
+    exactAtDepth: 10_000_003n,
+    moreAtDepth: 12_345_678_999_999_999_999n,
+    lessAtDepth: 2_000_001n,
+  } as const
+  for (const mode of ['live', 'test']) {
+    const { seller, paymentIds } = await stage()
+    await db`
+      update payments set mode = ${mode}, decimals = case payment_id when ${paymentIds[1] ?? ''} then 18 else 6 end
+      where payment_id = any (${paymentIds})`
+    await withTransaction(db, async (tx) => {
+      const locked = await lockPayments(tx, paymentIds)
+      const causes = KINDS.flatMap((trigger, index): PaymentCause[] => {
+        const payment = locked.get(paymentIds[index] ?? '')
+        const receivedBaseUnits = { ...received, canceled: 1n, windowClosed: 1n }[
+          trigger as 'canceled'
+        ]
+        return payment && receivedBaseUnits
+          ? [{ payment, trigger, facts: { receivedBaseUnits } }]
+          : []
+      })
+      assert.equal((await movePayments(tx, causes, TEST_DOOR)).size, 5)
+    })
+    const entries = await db`
+      select array_position(${paymentIds}::text[], payment_id::text) as place, amount_micros,
+        month = date_trunc('month', service_now() at time zone 'UTC')::date as is_this_month
+      from volume_entries where account_id = ${seller.account.accountId} order by place`
+    assert.deepEqual(
+      entries.map((row) => Object.values(row)),
+      mode === 'test'
+        ? []
+        : [
+            [1, 10_000_003n, true],
+            [2, 12_345_678n, true],
+            [3, 2_000_001n, true],
+          ],
+    )
+  }
+})
+
 it('a payment named twice in a batch moves not at all', async () => {
   const { paymentIds } = await stage()
   const [paymentId = ''] = paymentIds
