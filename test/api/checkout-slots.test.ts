@@ -59,6 +59,26 @@ test('two stores with one address never hold the same slot', { timeout: 60_000 }
   assert.equal(new Set(answers.map(({ body }) => body.amountBaseUnits)).size, 200)
 })
 
+test('a payment remembers how far its chain had been read when its address was told, whichever way it was claimed', async () => {
+  const { db } = api.database
+  await db`
+    insert into deployments (deployment, confirmations, block_number) values ('polygon:test', 32, 4711)`
+  const address = `0x${'3'.repeat(40)}`
+  const seller = await seedStore(db, { wallets: [{ network: 'polygon', address }] })
+  const yearly = await seedPrice(db, seller.store.storeId, { interval: 'YEAR' })
+  const owned = await seedStore(db, { wallets: [{ network: 'polygon', xpub: newXpub() }] })
+  const answers = [
+    await checkout(seller, { network: 'polygon' }),
+    await checkout(seller, { network: 'polygon', priceId: yearly.priceId }),
+    await checkout(owned, { network: 'polygon' }),
+  ]
+  for (const { body, text } of answers) {
+    const [row] = await db`
+      select position_block from payments where payment_id = ${body.paymentId ?? ''}`
+    assert.equal(row?.['positionBlock'], 4711, text)
+  }
+})
+
 for (const [network, decimals] of [
   ['base', 6],
   ['bnb', 18],

@@ -156,3 +156,28 @@ test('a payment that is canceled between the reading of its transfer and its com
   assert.deepEqual([row?.['reason'], row?.['candidates']], ['LATE', [paymentId]])
   assert.equal(await statusOf(paymentId), 'CANCELED')
 })
+
+test('an xpub’s address that received anything, however late, is never handed out again; one that did not, is', async () => {
+  const { db } = story.database
+  const xpub = 'xpub of a buyer each'
+  const { store, account } = await seedStore(db, { wallets: [{ network: 'base', xpub }] })
+  const [first, second] = [randomEvmAddress(), randomEvmAddress()]
+  await db`
+    insert into xpub_addresses (xpub, address_index, address) values (${xpub}, 0, ${first}), (${xpub}, 1, ${second})`
+  const columns = { store_id: store.storeId, account_id: account.accountId }
+  /** The quarantine is over, and the chain read past it. */
+  const letGo = async (paymentId: string) => {
+    await db`delete from slots where payment_id = ${paymentId}`
+    await db`update xpub_addresses set free_at = service_now() where payment_id = ${paymentId}`
+  }
+  const claimAddress = async () => {
+    const { paymentId } = await claim(100, columns)
+    const [row] = await db`select address from payments where payment_id = ${paymentId}`
+    await cancelPayment(db, paymentId, TEST_DOOR)
+    await letGo(paymentId)
+    return row?.['address']
+  }
+  assert.deepEqual([await claimAddress(), await claimAddress()], [first, first])
+  await audit(await extend((block) => [seen(block, 1n, { to: first })]))
+  assert.deepEqual([await claimAddress(), await claimAddress()], [second, second])
+})

@@ -197,6 +197,33 @@ it('volume is what credited live payments received, to a millionth of a dollar, 
   }
 })
 
+it('a session is completed and an origin put up for review by what is paid in full alone, and no origin by a test payment', async () => {
+  const { db } = database
+  const settle = async (mode: 'live' | 'test', triggers: readonly PaymentCause['trigger'][]) => {
+    const { seller, paymentIds } = await stage()
+    const { storeId } = seller.store
+    await db`
+      update payments p set mode = ${mode}, session_id = s.session_id
+      from checkout_sessions s where s.store_id = ${storeId} and p.store_id = ${storeId}`
+    await withTransaction(db, async (tx) => {
+      const locked = await lockPayments(tx, paymentIds)
+      const causes = triggers.flatMap((trigger): PaymentCause[] => {
+        const payment = locked.get(paymentIds[KINDS.indexOf(trigger as 'canceled')] ?? '')
+        return payment ? [{ payment, trigger, facts: {} }] : []
+      })
+      assert.equal((await movePayments(tx, causes, TEST_DOOR)).size, triggers.length)
+    })
+    const [row] = await db`
+      select status, (select count(*)::integer from origins where store_id = ${storeId}) as origins
+      from checkout_sessions where store_id = ${storeId}`
+    return Object.values(row ?? {})
+  }
+  const unpaid = ['lessAtDepth', 'windowClosed', 'transferSeen', 'retracted', 'canceled'] as const
+  assert.deepEqual(await settle('live', unpaid), ['OPEN', 0])
+  assert.deepEqual(await settle('live', ['moreAtDepth']), ['COMPLETED', 1])
+  assert.deepEqual(await settle('test', ['exactAtDepth']), ['COMPLETED', 0])
+})
+
 it('a payment named twice in a batch moves not at all', async () => {
   const { paymentIds } = await stage()
   const [paymentId = ''] = paymentIds
