@@ -37,17 +37,18 @@ export function blockCaller(deps: ApiDeps, rateKey: string, count: RateCount): n
 
 /**
  * Counts a request of `rateKey` (`signup:203.0.113.7`) and throws `rate_limited` when it is one too many in the
- * window. Answers the headers that say how many are left.
+ * window. `headers` get how many are left.
  */
 export async function limitRate(
   deps: ApiDeps,
+  headers: Record<string, string>,
   rateKey: string,
   { limit, windowSeconds }: { limit: number; windowSeconds: number },
-): Promise<Record<string, string>> {
+): Promise<void> {
   refuseBlocked(deps, rateKey, limit)
   const count = { limit, ...(await countRequest(deps.db, rateKey, windowSeconds)) }
   if (count.requestCount > limit) blockCaller(deps, rateKey, count)
-  return rateHeaders(count)
+  Object.assign(headers, rateHeaders(count))
 }
 
 /** `RateLimit-Limit`, `-Remaining` and `-Reset` (seconds). */

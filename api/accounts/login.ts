@@ -38,11 +38,11 @@ const LOGIN_HOURS = 7 * 24
 export async function logIn(
   deps: ApiDeps,
   body: { email: string; password: string },
-  clientIp: string,
+  call: { clientIp(): string; headers: Record<string, string> },
 ): Promise<{ sessionToken: string; expiresAt: string }> {
   const email = readEmail(body.email)
-  const ip = rateKeyOfIp(clientIp)
-  await limitRate(deps, `login-ip:${ip}`, IP_RATE)
+  const ip = rateKeyOfIp(call.clientIp())
+  await limitRate(deps, call.headers, `login-ip:${ip}`, IP_RATE)
   const rateKey = `login:${sha256Hex(email)}:${ip}`
   // Counted before it is known to fail, so that guesses made at once are no more than guesses made in turn.
   const count = await countAttempt(deps.db, rateKey, LOCK_SECONDS)

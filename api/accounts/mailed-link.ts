@@ -57,9 +57,9 @@ export async function requestLink(
   deps: ApiDeps,
   purpose: MailedPurpose,
   email: string,
-  clientIp: string,
+  call: { clientIp(): string; headers: Record<string, string> },
 ): Promise<void> {
-  await limitRate(deps, `mail:${rateKeyOfIp(clientIp)}`, IP_RATE)
+  await limitRate(deps, call.headers, `mail:${rateKeyOfIp(call.clientIp())}`, IP_RATE)
   const pause = new Promise((resolve) => setTimeout(resolve, ANSWER_AFTER_MS))
   await Promise.all([sendIfWanted(deps, purpose, email), pause])
 }

@@ -47,8 +47,8 @@ export const postVerifyEmailResend = endpoint({
   schemas: { body: EmailBody },
   response: NothingToTell,
   fails: ['rate_limited'],
-  handle: async (deps, { body, clientIp }) => {
-    await requestLink(deps, 'VERIFY_EMAIL', readEmail(body.email), clientIp())
+  handle: async (deps, call) => {
+    await requestLink(deps, 'VERIFY_EMAIL', readEmail(call.body.email), call)
     return {}
   },
 })
@@ -61,7 +61,7 @@ export const postLogin = endpoint({
   schemas: { body: LoginBody },
   response: LoginAnswer,
   fails: ['rate_limited', 'invalid_credentials'],
-  handle: (deps, { body, clientIp }) => logIn(deps, body, clientIp()),
+  handle: (deps, call) => logIn(deps, call.body, call),
 })
 
 export const postLogout = endpoint({
@@ -84,8 +84,8 @@ export const postPasswordForgot = endpoint({
   schemas: { body: EmailBody },
   response: NothingToTell,
   fails: ['rate_limited'],
-  handle: async (deps, { body, clientIp }) => {
-    await requestLink(deps, 'RESET_PASSWORD', readEmail(body.email), clientIp())
+  handle: async (deps, call) => {
+    await requestLink(deps, 'RESET_PASSWORD', readEmail(call.body.email), call)
     return {}
   },
 })

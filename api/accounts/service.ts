@@ -34,7 +34,7 @@ export async function signUp(
   const email = readEmail(body.email)
   refuseWeakPassword(body.password)
   const rateKey = `signup:${rateKeyOfIp(call.clientIp())}`
-  Object.assign(call.headers, await limitRate(deps, rateKey, SIGN_UP_RATE))
+  await limitRate(deps, call.headers, rateKey, SIGN_UP_RATE)
   if (!deps.config.isSignupOpen) fail('signup_closed')
 
   const passwordHash = await passwords.hashPassword(body.password)

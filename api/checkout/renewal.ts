@@ -69,7 +69,7 @@ export async function checkOutRenewal(
   const clientIp = rateKeyOfIp(caller.clientIp)
   const limit = deps.config.rateLimitCheckout
   const rate = { limit, windowSeconds: CHECKOUT_WINDOW_S }
-  Object.assign(caller.headers, await limitRate(deps, `checkout:${clientIp}`, rate))
+  await limitRate(deps, caller.headers, `checkout:${clientIp}`, rate)
   const row = await findRenewal(deps, token)
   refuseUnpayable(row)
   const draft = toDraft(deps, row, pickNetwork(deps, row, wish))

@@ -1,6 +1,7 @@
 import { fail } from '#shared/errors.ts'
 import { rateKeyOfIp } from '../client-ip.ts'
 import type { ApiDeps } from '../deps.ts'
+import { rateHeaders } from '../rate-limit.ts'
 import { showPayment } from './service.ts'
 
 /** Open streams of a process, and of one client in it. */
@@ -40,7 +41,9 @@ export async function streamPayment(
   const client = rateKeyOfIp(clientIp)
   if (deps.changes.count() >= STREAMS_MAX) fail('unavailable', { retryAfterSeconds: BUSY_RETRY_S })
   if ((deps.streams.get(client) ?? 0) >= STREAMS_PER_CLIENT_MAX) {
-    fail('rate_limited', { retryAfterSeconds: BUSY_RETRY_S })
+    const count = { limit: STREAMS_PER_CLIENT_MAX, requestCount: STREAMS_PER_CLIENT_MAX }
+    const headers = rateHeaders({ ...count, resetSeconds: BUSY_RETRY_S })
+    fail('rate_limited', { retryAfterSeconds: BUSY_RETRY_S, headers })
   }
   let close = () => {}
   const body = new ReadableStream<Uint8Array>({

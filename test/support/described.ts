@@ -31,7 +31,7 @@ export function assertDescribed(validate: ValidateFunction, value: unknown, what
   throw new Error(`${what} is not as described: ${ajv.errorsText(validate.errors)}`)
 }
 
-/** Asserts that an answer of an endpoint is one that the document describes: status, media type, body, error code. */
+/** Asserts that an answer of an endpoint is one that the document describes: status, headers, media type, body, error code. */
 export function assertAnswerDescribed(method: string, pathAndQuery: string, answer: Seen): void {
   const pathname = pathAndQuery.split(/[?#]/, 1)[0] ?? ''
   const endpoint = ENDPOINTS.find((one) => one.method === method && matches(one.path, pathname))
@@ -42,6 +42,10 @@ export function assertAnswerDescribed(method: string, pathAndQuery: string, answ
   const status = String(answer.status)
   const described = operation.responses[status]
   if (described === undefined) throw new Error(`${name} answered ${status}: ${answer.text}`)
+  for (const header of Object.keys(described.headers)) {
+    const isMissing = header !== 'Idempotent-Replayed' && !answer.headers.has(header)
+    if (isMissing) throw new Error(`${name} answered ${status} without ${header}`)
+  }
   if (answer.status < 300) SEEN_SUCCESSES.add(name)
   const media = answer.headers.get('content-type')?.split(';', 1)[0] ?? ''
   if (described.content === undefined) {

@@ -112,11 +112,12 @@ async function unlessDead(
 async function mailAgain(
   deps: ApiDeps,
   purpose: LinkPurpose,
-  { request, texts, base, clientIp }: PageCall<string>,
+  call: PageCall<string>,
 ): Promise<PageView> {
+  const { request, texts, base } = call
   const text = (await readForm(request)).text('email')
   const email = parseMailAddress(text)
   if (email === undefined) return askAgainView(purpose, { texts, base, wrongEmail: text })
-  await requestLink(deps, PURPOSES[purpose], email, clientIp())
+  await requestLink(deps, PURPOSES[purpose], email, call)
   return doneView(texts.link)
 }
