@@ -52,15 +52,17 @@ const PAYMENT_RUNS_MAX = 2
 /** Starts the API on its port. It answers at once; `ready` says when it can do more than refuse. */
 export function startApi(options: StartOptions): RunningApi {
   const { config, log, reusePort = false } = options
+  const server = serve({
+    ...{ hostname: config.host, port: config.port, variable: 'PORT', reusePort },
+    fetch: (request, clientAddress) => app.fetch(request, clientAddress),
+  })
+  // Links that are made of HOST and PORT need the port that the system chose for 0.
+  const publicUrl = config.publicUrl.replace(/:0$/, `:${server.port}`)
   const deps = createDeps({
-    ...{ config, log, db: options.db, metrics: createMetrics() },
+    ...{ config: { ...config, publicUrl }, log, db: options.db, metrics: createMetrics() },
     nowMs: options.nowMs ?? (() => performance.now()),
   })
   const app = createApp(deps, [...ENDPOINTS, ...REFERENCE_PAGES, ...PAGES])
-  const server = serve({
-    ...{ fetch: app.fetch, hostname: config.host, port: config.port, variable: 'PORT' },
-    reusePort,
-  })
   const stopping = new AbortController()
   const changesEnd = deps.changes.run(stopping.signal)
   return {

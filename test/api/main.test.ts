@@ -22,6 +22,9 @@ after(async () => {
 
 type Started = { child: ChildProcess; output: () => string; exit: Promise<number | null> }
 
+const LISTENING = { what: 'the line that says where it listens', timeoutMs: 10_000 }
+const listeningUrl = (output: string) => /"url":"(http:[^"]+)"/.exec(output)?.[1]
+
 function start(env: Record<string, string>): Started {
   const child = spawn(process.execPath, [MAIN], {
     env: {
@@ -55,13 +58,22 @@ test('refuses to run on a database without its schema', async () => {
   assert.match(output(), /bun run migrate/)
 })
 
+test('links carry the port that the system chose, when no PUBLIC_URL is set', {
+  timeout: 30_000,
+}, async () => {
+  const { child, output, exit } = start({ DATABASE_URL: database.url })
+  const url = await until(() => listeningUrl(output()), LISTENING)
+  await until(async () => (await fetch(`${url}/readyz`)).status === 200, { what: 'readiness' })
+  const document = (await (await fetch(`${url}/openapi.json`)).json()) as { servers: unknown }
+  child.kill()
+  await exit
+  assert.deepEqual(document.servers, [{ url }])
+})
+
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   test(`serves, and ends within 5 s of ${signal} with code 0`, { timeout: 30_000 }, async () => {
     const { child, output, exit } = start({ DATABASE_URL: database.url })
-    const url = await until(() => /"url":"(http:[^"]+)"/.exec(output())?.[1], {
-      what: 'the line that says where it listens',
-      timeoutMs: 10_000,
-    })
+    const url = await until(() => listeningUrl(output()), LISTENING)
     await until(async () => (await fetch(`${url}/readyz`)).status === 200, { what: 'readiness' })
     const startedMs = performance.now()
     child.kill(signal)
