@@ -111,7 +111,7 @@ const QUARANTINE_HOURS = wholeNumber(1, 720)
 const COUNT = wholeNumber(1, 1_000_000)
 
 /** EX_CONFIG of BSD's sysexits.h: the configuration is wrong, and starting again will not help. */
-const CONFIG_EXIT_CODE = 78
+export const CONFIG_EXIT_CODE = 78
 
 /** The environment can't be run. `faults` has one line for each: the variable, what it should be. */
 export class ConfigError extends Error {

@@ -2,7 +2,7 @@ import type { Command } from './command.ts'
 
 /** What every command takes besides its own options. */
 export const COMMON_FLAGS = {
-  json: 'answer one JSON document',
+  json: 'answer one JSON document, and an error as one line of JSON on stderr',
   help: 'say what a command takes',
 } as const
 

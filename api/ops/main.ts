@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import process from 'node:process'
 import { text } from 'node:stream/consumers'
-import { ConfigError, type Env, exitOnConfigError, loadConfig } from '#shared/config.ts'
+import { ConfigError, type Env, loadConfig } from '#shared/config.ts'
 import { createKeyring } from '#shared/crypto.ts'
 import { closeDb, openDb } from '#shared/db.ts'
 import { assertSchemaCurrent } from '#shared/migrate.ts'
@@ -14,18 +14,14 @@ const CLOSE_TIMEOUT_MS = 500
 /** A command asks one thing after the other, some two or four at once. */
 const POOL_SIZE_MAX = 4
 
-try {
-  process.exitCode = await runOps(
-    process.argv.slice(2),
-    {
-      out: (line) => process.stdout.write(line),
-      err: (line) => process.stderr.write(line),
-    },
-    open,
-  )
-} catch (error) {
-  exitOnConfigError(error, process)
-}
+process.exitCode = await runOps(
+  process.argv.slice(2),
+  {
+    out: (line) => process.stdout.write(line),
+    err: (line) => process.stderr.write(line),
+  },
+  open,
+)
 
 /** Throws `ConfigError`, `SchemaError`, and what the driver throws of a database that cannot be reached. */
 async function open(): Promise<OpenedDeps> {

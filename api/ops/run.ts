@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util'
+import { CONFIG_EXIT_CODE, ConfigError } from '#shared/config.ts'
 import { isUnavailable } from '#shared/db.ts'
 import { ServiceError } from '#shared/errors.ts'
 import { SchemaError } from '#shared/migrate.ts'
@@ -21,6 +22,7 @@ const COMMANDS: readonly Command[] = [
 
 /** Words of a command's name. */
 const NAME_WORDS = 2
+const JSON_FLAG = '--json'
 const FAILED_EXIT_CODE = 1
 const USAGE_EXIT_CODE = 2
 
@@ -32,9 +34,12 @@ export type Terminal = {
 /** What a command needs, opened when the command line is known to be right. */
 export type OpenedDeps = { deps: OpsDeps; close(): Promise<void> }
 
+/** What ends a command, with the API's codes where it has one; `text` tells a person more than the message does. */
+type Fault = { exitCode: number; code: string; message: string; text?: string }
+
 /**
- * Runs one command and answers the exit code. Answers go to `out`, everything else to `err`. What `open` throws of the
- * configuration is thrown on.
+ * Runs one command and answers the exit code. Answers go to `out`, everything else to `err`: with `--json` an error is one
+ * line of JSON, the last one. `open` may throw `ConfigError`.
  */
 export async function runOps(
   words: readonly string[],
@@ -44,6 +49,7 @@ export async function runOps(
   const name = words.slice(0, NAME_WORDS).join(' ')
   const command = COMMANDS.find((one) => one.name === name)
   if (command === undefined) return explain(words, terminal)
+  const isJson = words.includes(JSON_FLAG)
   try {
     const args = readArguments(command, words.slice(NAME_WORDS))
     if (args.flags.has('help')) {
@@ -53,27 +59,26 @@ export async function runOps(
     const { deps, close } = await open()
     try {
       const answer = await command.run(deps, args)
-      terminal.out(args.flags.has('json') ? `${JSON.stringify(answer, null, 2)}\n` : toText(answer))
+      terminal.out(isJson ? `${JSON.stringify(answer, null, 2)}\n` : toText(answer))
       return 0
     } finally {
       await close()
     }
   } catch (error) {
-    return report(error, name, terminal)
+    return report(faultOf(error, [name]), isJson, terminal)
   }
 }
 
 /** Help that was asked for goes to `out`; help instead of an answer is a fault. */
-function explain(words: readonly string[], { out, err }: Terminal): number {
+function explain(words: readonly string[], terminal: Terminal): number {
   const isAskedFor = words.some((word) => word === '--help' || word === '-h' || word === 'help')
   const named = words.filter((word) => !word.startsWith('-') && word !== 'help')
-  const text = helpText(COMMANDS, named)
   if (isAskedFor) {
-    out(text)
+    terminal.out(helpText(COMMANDS, named))
     return 0
   }
-  err(named.length > 0 ? `there is no command ${named.join(' ')}\n\n${text}` : text)
-  return USAGE_EXIT_CODE
+  const what = named.length > 0 ? `there is no command ${named.join(' ')}` : 'a command is missing'
+  return report(faultOf(new UsageError(what), named), words.includes(JSON_FLAG), terminal)
 }
 
 /** Throws {@link UsageError}. */
@@ -114,22 +119,32 @@ function parse(words: readonly string[], options: readonly string[], flags: read
   }
 }
 
-function report(error: unknown, name: string, { err }: Terminal): number {
-  if (error instanceof UsageError) {
-    err(`${error.message}\n\n${helpText(COMMANDS, [name])}`)
-    return USAGE_EXIT_CODE
-  }
-  if (error instanceof Refusal || error instanceof SchemaError) {
-    err(`${error.message}\n`)
-    return FAILED_EXIT_CODE
-  }
-  if (error instanceof ServiceError) {
-    err(`${error.code}: ${error.message}\n`)
-    return FAILED_EXIT_CODE
-  }
+function report(fault: Fault, isJson: boolean, { err }: Terminal): number {
+  const { exitCode, code, message, text = message } = fault
+  err(`${isJson ? JSON.stringify({ error: { code, message } }) : text.trimEnd()}\n`)
+  return exitCode
+}
+
+/** Throws what is nobody's fault but ours. */
+function faultOf(error: unknown, named: readonly string[]): Fault {
+  const exitCode = FAILED_EXIT_CODE
   if (isUnavailable(error)) {
-    err('the database cannot be reached: is DATABASE_URL right, and does Postgres run?\n')
-    return FAILED_EXIT_CODE
+    const message = 'the database cannot be reached: is DATABASE_URL right, and does Postgres run?'
+    return { exitCode, code: 'unavailable', message }
+  }
+  if (!(error instanceof Error)) throw error
+  const { message } = error
+  if (error instanceof UsageError) {
+    const text = `${message}\n\n${helpText(COMMANDS, named)}`
+    return { exitCode: USAGE_EXIT_CODE, code: 'invalid_request', message, text }
+  }
+  if (error instanceof ConfigError) {
+    return { exitCode: CONFIG_EXIT_CODE, code: 'configuration', message }
+  }
+  if (error instanceof SchemaError) return { exitCode, code: 'unavailable', message }
+  if (error instanceof Refusal) return { exitCode, code: 'not_possible', message }
+  if (error instanceof ServiceError) {
+    return { exitCode, code: error.code, message, text: `${error.code}: ${message}` }
   }
   throw error
 }

@@ -1,3 +1,4 @@
+import { CONFIG_EXIT_CODE } from '#shared/config.ts'
 import type { Log } from '#shared/log.ts'
 
 /** Something that runs until it is stopped or ends by itself. */
@@ -20,8 +21,6 @@ const BACKOFF_MS = 250
 const BACKOFF_MAX_MS = 5_000
 /** A service that ran this long before it ended had been started successfully. */
 const SUCCESS_MS = 30_000
-/** EX_CONFIG: starting again will not help. */
-const CONFIG_EXIT_CODE = 78
 
 /**
  * Starts a service and starts it again whenever it ends. Rejects when the very first start fails. `onHopeless` is told, once, when a

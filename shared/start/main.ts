@@ -1,7 +1,7 @@
 import { relative, resolve } from 'node:path'
 import process from 'node:process'
 import { readOptions } from '#shared/arguments.ts'
-import { ConfigError, orExit } from '#shared/config.ts'
+import { CONFIG_EXIT_CODE, ConfigError, orExit } from '#shared/config.ts'
 import { DirectoryInUse } from '#shared/start/lock.ts'
 import { findStarters, isRunning } from '#shared/start/process-identity.ts'
 import { createScreen } from '#shared/start/screen.ts'
@@ -9,8 +9,6 @@ import { type StackFacts, Stopped, startStack } from '#shared/start/stack.ts'
 
 /** `bun start`: everything on this machine, until Ctrl-C. */
 
-/** EX_CONFIG: starting again will not help before somebody has changed something. */
-const CONFIG_EXIT_CODE = 78
 /** Milliseconds between the first and a second Ctrl-C that is meant: one press reaches us through several parents. */
 const SECOND_SIGNAL_AFTER_MS = 500
 /** Milliseconds for everything to end; what is left then is ended by the watchers when this process has gone. */

@@ -284,6 +284,33 @@ test('exit code 1 for what is not there or cannot be reached, 78 for wrong confi
   })
 })
 
+test('with --json an error is one line of JSON on stderr, under the same exit code', {
+  timeout,
+}, async () => {
+  const told = async (words: string[], options?: CliOptions) => {
+    const { code, out, err } = await ops([...words, '--json'], options)
+    assert.equal(out, '')
+    const { error } = JSON.parse(err)
+    return [code, error.code, error.message]
+  }
+  const { account } = await seedStore(api.database.db)
+  const create = ['account', 'create', '--verified', '--email', account.email]
+  const message = 'An account with this e-mail address exists. Log in instead.'
+  assert.deepEqual(await told(create), [1, 'email_taken', message])
+  assert.deepEqual(await told(['store', 'show', 'store_1']), [
+    ...[1, 'not_possible', 'there is no store store_1'],
+  ])
+  assert.deepEqual(await told(['account', 'show']), [
+    ...[2, 'invalid_request', '<account> is missing'],
+  ])
+  assert.deepEqual(await told([]), [2, 'invalid_request', 'a command is missing'])
+  const gone = { env: { DATABASE_URL: 'postgres://127.0.0.1:1/x' } }
+  assert.deepEqual((await told(['account', 'list'], gone)).slice(0, 2), [1, 'unavailable'])
+  const wrong = await told(['account', 'list'], { env: { DATABASE_URL: 'x', HOST: '/' } })
+  assert.deepEqual(wrong.slice(0, 2), [78, 'configuration'])
+  assert.match(wrong[2], /^HOST should be .*\nDATABASE_URL should be /)
+})
+
 test('without DATABASE_URL it is the database of a bun start in this directory, or a clear line', {
   timeout,
 }, async () => {
