@@ -43,6 +43,8 @@ export function settleError(
 ): ServiceError {
   const requestId = headers['X-Request-Id'] ?? ''
   const known = toServiceError(error)
+  // Which of them is rising: `slots_exhausted` is an address full of open payments, and the status alone does not tell.
+  deps.errorCount.add({ code: known.code })
   // Until the schema was checked everything is refused, which whoever waits for it has logged.
   if (known.status >= 500 && deps.schema.isCurrent) {
     deps.log.error('request failed', { requestId, code: known.code, cause: known.cause })

@@ -47,6 +47,7 @@ export type ApiDeps = ApiPorts & {
   /** Seals what must be readable again: renew tokens, webhook secrets. */
   keyring: Keyring
   requestCount: Counter
+  errorCount: Counter
   requestSeconds: Histogram
   /** Whether the database was found to have the schema of this code; until then everything is `unavailable`. */
   schema: { isCurrent: boolean }

@@ -97,6 +97,7 @@ export function createDeps(ports: ApiPorts): ApiDeps {
     xpubSteps: new Map(),
     keyring,
     requestCount: metrics.counter('api_requests_total', 'Requests by endpoint and status.'),
+    errorCount: metrics.counter('api_errors_total', 'Errors answered, by code.'),
     requestSeconds: metrics.histogram(
       'api_request_duration_seconds',
       'Seconds from a request’s arrival to its answer.',

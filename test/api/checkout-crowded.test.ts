@@ -43,6 +43,8 @@ async function seedCrowded({ open, ended = 0 }: { open: number; ended?: number }
 test('422 slots_exhausted when every slot of the amount is held by an open payment', async () => {
   const seller = await seedCrowded({ open: 9_000 })
   assertError(await checkout(seller), 422, 'slots_exhausted')
+  const { text } = await api.call('GET', '/metrics')
+  assert.match(text, /api_errors_total\{code="slots_exhausted"\} 1\n/)
 })
 
 test('201 the last free slot is found', async () => {

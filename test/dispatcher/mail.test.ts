@@ -190,6 +190,19 @@ describe('mail', () => {
     assert.deepEqual(smtp.received.flatMap(({ to }) => to).sort(), [...addresses].sort())
   })
 
+  test('a mail in the hands of another sender is left to it, and waited for by nobody', async () => {
+    await askForLink('ann@example.com')
+    await askForLink('bob@example.com')
+    await withTransaction(database.db, async (tx) => {
+      await tx`select from requests where body ->> 'to' = 'ann@example.com' for update`
+      assert.deepEqual(await send(), { rowCount: 1 })
+    })
+    assert.deepEqual(
+      smtp.received.flatMap(({ to }) => to),
+      ['bob@example.com'],
+    )
+  })
+
   test('no address, link or token is in the log, and none stays in the row of a sent mail', async () => {
     const token = await askForLink('ann@example.com')
     smtp.refuse(1, 451)
