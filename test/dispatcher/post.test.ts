@@ -159,6 +159,17 @@ describe('posting a webhook', () => {
     assert.equal(first, third)
   })
 
+  test('a name that leads elsewhere by now is asked there, not over the connection to where it led', async () => {
+    const seller = await receiver()
+    let addresses = ['127.0.0.1']
+    const one = poster({ lookup: async () => addresses })
+    const request = requestTo(`http://a.example.test:${seller.port}/hook`)
+    assert.equal(faultOf(await one.post(request)), 200)
+    addresses = ['127.0.0.2']
+    assert.equal(faultOf(await one.post(request)), 'connect', 'nobody listens there')
+    assert.equal(seller.received.length, 1)
+  })
+
   test('a name with one private address, or none at all, is refused at each attempt', async () => {
     const seller = await receiver({ tls: TEST_TLS })
     let addresses = ['8.8.8.8', '127.0.0.1']

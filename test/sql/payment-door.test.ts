@@ -4,8 +4,9 @@ import { withTransaction } from '#shared/db.ts'
 import { newId } from '#shared/ids.ts'
 import { lockPayments } from '#shared/payments/queries.ts'
 import { movePayment, movePayments, type PaymentCause } from '#shared/payments/transition.ts'
+import { newRenewToken } from '#shared/subscriptions/renew-token.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
-import { TEST_DOOR } from '../support/door.ts'
+import { TEST_DOOR, TEST_KEYRING } from '../support/door.ts'
 import { randomEvmAddress, type SeededStore, seedStore, seedWallet } from '../support/seed.ts'
 
 /** What the one door writes for many payments at once is what it writes for them one by one. */
@@ -222,6 +223,45 @@ it('a session is completed and an origin put up for review by what is paid in fu
   assert.deepEqual(await settle('live', unpaid), ['OPEN', 0])
   assert.deepEqual(await settle('live', ['moreAtDepth']), ['COMPLETED', 1])
   assert.deepEqual(await settle('test', ['exactAtDepth']), ['COMPLETED', 0])
+})
+
+it('payments of one subscription that end in one batch: one paid is enough to begin it, and each paid one pays a period', async () => {
+  const { db } = database
+  const { store, account, price } = await seedStore(db, { wallets: [] })
+  const subscriptionId = newId('sub')
+  const token = newRenewToken(TEST_KEYRING, subscriptionId)
+  await db`
+    insert into subscriptions (subscription_id, store_id, account_id, mode, price_id, network, token, amount_cents,
+      interval, interval_count, renew_token_hash, renew_token_ciphertext)
+    values (${subscriptionId}, ${store.storeId}, ${account.accountId}, 'live', ${price.priceId}, 'base', 'usdc',
+      ${CENTS}, 'YEAR', 1, ${token.hash}, ${token.ciphertext})`
+  /** Ends payments of the subscription together, in this order. */
+  const end = async (triggers: readonly (typeof KINDS)[number][]) => {
+    const { paymentIds } = await stage()
+    const ids = triggers.map((trigger) => paymentIds[KINDS.indexOf(trigger)] ?? '')
+    await db`
+      update payments set subscription_id = ${subscriptionId} where payment_id = any (${ids})`
+    await withTransaction(db, async (tx) => {
+      const locked = await lockPayments(tx, ids)
+      const causes = triggers.flatMap((trigger, index): PaymentCause[] => {
+        const payment = locked.get(ids[index] ?? '')
+        return payment ? [{ payment, trigger, facts: {} }] : []
+      })
+      assert.equal((await movePayments(tx, causes, TEST_DOOR)).size, triggers.length)
+    })
+    const [row] = await db`
+      select status, period_count from subscriptions where subscription_id = ${subscriptionId}`
+    const events = await db<{ type: string }[]>`
+      select type from events
+      where subscription_id = ${subscriptionId} and type like 'subscription.%' order by order_key`
+    return [row?.['status'], row?.['periodCount'], ...events.map(({ type }) => type)]
+  }
+  const begun = await end(['windowClosed', 'lessAtDepth', 'exactAtDepth', 'canceled'])
+  assert.deepEqual(begun, ['ACTIVE', 1, 'subscription.activated'])
+  assert.deepEqual(await end(['moreAtDepth', 'exactAtDepth', 'lessAtDepth']), [
+    ...['ACTIVE', 3],
+    ...['subscription.activated', 'subscription.renewed', 'subscription.renewed'],
+  ])
 })
 
 it('a payment named twice in a batch moves not at all', async () => {
