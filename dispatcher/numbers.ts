@@ -21,14 +21,18 @@ export function createNumbers(): Numbers {
   const inFlight = metrics.gauge('webhooks_in_flight', 'POSTs on their way.')
   const waiting = metrics.gauge('webhooks_waiting', 'Deliveries waiting for their endpoint.')
   const slow = metrics.gauge('webhook_endpoints_slow', 'Endpoints that do not answer in time.')
+  /** A time series is looked up by its labels when somebody reads, not for each of thousands of attempts a second. */
+  const counts = new Map<string, number>()
   return {
     attempted({ result, durationMs }) {
-      attempts.add({ outcome: outcomeOf(result) })
+      const outcome = outcomeOf(result)
+      counts.set(outcome, (counts.get(outcome) ?? 0) + 1)
       seconds.observe(durationMs / 1000)
     },
     relayed: (eventCount) => events.add({}, eventCount),
     expired: (paymentCount) => expired.add({}, paymentCount),
     render(lanes) {
+      for (const [outcome, count] of counts) attempts.reach(count, { outcome })
       inFlight.set(lanes.inFlightCount())
       waiting.set(lanes.waitingCount())
       slow.set(lanes.slowKeys().length)

@@ -66,15 +66,19 @@ export function createMetrics(): Metrics {
   }
 }
 
-function seriesOf(family: Family, labels: Labels = {}): Series | undefined {
-  const key = Object.entries(labels)
-    .map(([name, value]) => `${name}="${escapeLabel(value)}"`)
-    .join(',')
+function seriesOf(family: Family, labels?: Labels): Series | undefined {
+  const key = labels === undefined ? '' : keyOf(labels)
   const known = family.series.get(key)
   if (known || family.series.size >= SERIES_MAX) return known
   const series: Series = { labels: key, value: 0 }
   family.series.set(key, series)
   return series
+}
+
+function keyOf(labels: Labels): string {
+  return Object.entries(labels)
+    .map(([name, value]) => `${name}="${escapeLabel(value)}"`)
+    .join(',')
 }
 
 function setValue(family: Family, value: number, labels?: Labels): void {
