@@ -8,7 +8,7 @@ export const SLOW_AFTER_TIMEOUTS = 3
 export const SLOW_IN_FLIGHT_MAX = 500
 /** Slow endpoints remembered, a count; beyond it the longest known are forgotten and prove themselves anew. */
 export const SLOW_LANE_COUNT_MAX = 50_000
-/** Endpoints remembered to have answered, a count; beyond it all are forgotten. */
+/** Endpoints remembered to have answered, a count; beyond it all must prove themselves anew. */
 export const PROVEN_COUNT_MAX = 50_000
 
 /** How a turn ended: no answer in time, anything else that the endpoint did, or it was not asked at all. */
@@ -42,16 +42,19 @@ type Lane<Item> = {
   waiting: Item[]
   inFlightCount: number
   timeoutStreak: number
+  isSlow: boolean
+  /** Whether its endpoint has answered: until then one gets one place, so that a crowd of dead endpoints cannot take all
+   * places at once. */
+  isProven: boolean
   /** Whether it stands in one of the two rows of lanes that may go on. */
   isListed: boolean
 }
 
 type State<Item> = {
   readonly lanes: Map<string, Lane<Item>>
-  readonly slow: Set<string>
-  /** Endpoints that have answered: until then one gets one place, so that a crowd of dead endpoints
-   * cannot take all places at once. */
-  readonly proven: Set<string>
+  /** Those longest known first. */
+  readonly slow: Set<Lane<Item>>
+  provenCount: number
   /** Lanes with something to post and a place to post it, by turn. */
   readonly ready: Lane<Item>[]
   readonly readySlow: Lane<Item>[]
@@ -69,7 +72,7 @@ export function createLanes<Item>(
   const state: State<Item> = {
     lanes: new Map(),
     slow: new Set(),
-    proven: new Set(),
+    provenCount: 0,
     ready: [],
     readySlow: [],
     waitingCount: 0,
@@ -97,7 +100,7 @@ export function createLanes<Item>(
       lane.inFlightCount += 1
       state.waitingCount -= 1
       state.inFlightCount += 1
-      if (state.slow.has(lane.key)) state.slowInFlightCount += 1
+      if (lane.isSlow) state.slowInFlightCount += 1
       list(state, lane)
       return { laneKey: lane.key, item }
     },
@@ -106,11 +109,11 @@ export function createLanes<Item>(
       if (lane === undefined) return
       lane.inFlightCount -= 1
       state.inFlightCount -= 1
-      if (state.slow.has(laneKey)) state.slowInFlightCount -= 1
+      if (lane.isSlow) state.slowInFlightCount -= 1
       if (outcome === 'timeout') lane.timeoutStreak += 1
       if (outcome === 'other') {
         lane.timeoutStreak = 0
-        prove(state, laneKey)
+        prove(state, lane)
       }
       setSlow(state, lane, lane.timeoutStreak >= SLOW_AFTER_TIMEOUTS)
       list(state, lane)
@@ -118,7 +121,8 @@ export function createLanes<Item>(
     },
     withdraw(isUnwanted) {
       const withdrawn: Item[] = []
-      for (const lane of [...state.lanes.values()]) {
+      for (const lane of state.lanes.values()) {
+        if (lane.waiting.length === 0) continue
         const kept: Item[] = []
         for (const item of lane.waiting) (isUnwanted(item) ? withdrawn : kept).push(item)
         lane.waiting = kept
@@ -130,8 +134,8 @@ export function createLanes<Item>(
     waitingCount: () => state.waitingCount,
     readyCount: () => state.ready.length,
     inFlightCount: () => state.inFlightCount,
-    isSlow: (laneKey) => state.slow.has(laneKey),
-    slowKeys: () => [...state.slow],
+    isSlow: (laneKey) => state.lanes.get(laneKey)?.isSlow ?? false,
+    slowKeys: () => Array.from(state.slow, (lane) => lane.key),
   }
 }
 
@@ -141,25 +145,23 @@ function openLane<Item>(state: State<Item>, key: string): Lane<Item> {
     waiting: [],
     inFlightCount: 0,
     timeoutStreak: 0,
+    isSlow: false,
+    isProven: false,
     isListed: false,
   }
   state.lanes.set(key, lane)
   return lane
 }
 
-function capOf<Item>(state: State<Item>, lane: Lane<Item>): number {
-  return state.slow.has(lane.key) || !state.proven.has(lane.key) ? 1 : LANE_IN_FLIGHT_MAX
-}
-
-function mayGoOn<Item>(state: State<Item>, lane: Lane<Item>): boolean {
-  return lane.waiting.length > 0 && lane.inFlightCount < capOf(state, lane)
+function mayGoOn(lane: Lane<unknown>): boolean {
+  return lane.waiting.length > 0 && lane.inFlightCount < (lane.isProven ? LANE_IN_FLIGHT_MAX : 1)
 }
 
 /** Puts a lane into the row it belongs to, at the end, unless it stands in one. */
 function list<Item>(state: State<Item>, lane: Lane<Item>): void {
-  if (lane.isListed || !mayGoOn(state, lane)) return
+  if (lane.isListed || !mayGoOn(lane)) return
   lane.isListed = true
-  const row = state.slow.has(lane.key) ? state.readySlow : state.ready
+  const row = lane.isSlow ? state.readySlow : state.ready
   row.push(lane)
 }
 
@@ -171,37 +173,49 @@ function nextLane<Item>(
 ): Lane<Item> | null {
   for (let lane = row.shift(); lane !== undefined; lane = row.shift()) {
     lane.isListed = false
-    if (!mayGoOn(state, lane)) continue
-    if (state.slow.has(lane.key) === isSlowRow) return lane
+    if (!mayGoOn(lane)) continue
+    if (lane.isSlow === isSlowRow) return lane
     list(state, lane)
   }
   return null
 }
 
-function prove<Item>(state: State<Item>, laneKey: string): void {
-  if (state.proven.size >= PROVEN_COUNT_MAX) state.proven.clear()
-  state.proven.add(laneKey)
+function prove<Item>(state: State<Item>, lane: Lane<Item>): void {
+  if (lane.isProven) return
+  lane.isProven = true
+  state.provenCount += 1
+  if (state.provenCount <= PROVEN_COUNT_MAX) return
+  for (const other of state.lanes.values()) {
+    if (other === lane) continue
+    unprove(state, other)
+    closeIfIdle(state, other)
+  }
+}
+
+function unprove<Item>(state: State<Item>, lane: Lane<Item>): void {
+  if (lane.isProven) state.provenCount -= 1
+  lane.isProven = false
 }
 
 function setSlow<Item>(state: State<Item>, lane: Lane<Item>, isSlow: boolean): void {
-  if (isSlow === state.slow.has(lane.key)) return
+  if (isSlow === lane.isSlow) return
+  lane.isSlow = isSlow
   if (isSlow) {
-    state.slow.add(lane.key)
-    state.proven.delete(lane.key)
+    unprove(state, lane)
+    state.slow.add(lane)
     state.slowInFlightCount += lane.inFlightCount
-    if (state.slow.size > SLOW_LANE_COUNT_MAX) forgetOldest(state, lane.key)
+    if (state.slow.size > SLOW_LANE_COUNT_MAX) forgetOldest(state, lane)
   } else {
-    state.slow.delete(lane.key)
+    state.slow.delete(lane)
     state.slowInFlightCount -= lane.inFlightCount
   }
 }
 
-function forgetOldest<Item>(state: State<Item>, except: string): void {
-  for (const key of state.slow) {
-    const lane = state.lanes.get(key)
-    if (key === except || lane === undefined || lane.inFlightCount > 0) continue
+function forgetOldest<Item>(state: State<Item>, except: Lane<Item>): void {
+  for (const lane of state.slow) {
+    if (lane === except || lane.inFlightCount > 0) continue
     lane.timeoutStreak = 0
-    state.slow.delete(key)
+    setSlow(state, lane, false)
     closeIfIdle(state, lane)
     return
   }
@@ -209,6 +223,6 @@ function forgetOldest<Item>(state: State<Item>, except: string): void {
 
 /** A lane that has nothing to remember is dropped, so that memory follows work and not history. */
 function closeIfIdle<Item>(state: State<Item>, lane: Lane<Item>): void {
-  if (lane.waiting.length > 0 || lane.inFlightCount > 0 || lane.timeoutStreak > 0) return
-  if (state.lanes.get(lane.key) === lane) state.lanes.delete(lane.key)
+  if (lane.waiting.length > 0 || lane.inFlightCount > 0) return
+  if (lane.timeoutStreak === 0 && !lane.isProven) state.lanes.delete(lane.key)
 }

@@ -4,6 +4,7 @@ import {
   createLanes,
   LANE_IN_FLIGHT_MAX,
   type Lanes,
+  PROVEN_COUNT_MAX,
   SLOW_AFTER_TIMEOUTS,
 } from '../../dispatcher/lanes.ts'
 import { createReleaseGate, RELEASE_GAP_MS, RELEASE_LOOK_MS } from '../../dispatcher/release.ts'
@@ -98,6 +99,24 @@ describe('sharing posts among endpoints', () => {
     prove(lanes, 'healthy')
     fill(lanes, 'healthy', 10)
     assert.equal(takeAll(lanes).filter((key) => key === 'healthy').length, 6)
+  })
+
+  test('an endpoint that answered is remembered while idle, until too many are', () => {
+    const lanes = createLanes<number>()
+    const takenAtOnce = (key: string) => {
+      fill(lanes, key, 2)
+      const count = takeAll(lanes).length
+      while (lanes.inFlightCount() > 0) {
+        lanes.finish(key, 'unasked')
+        takeAll(lanes)
+      }
+      return count
+    }
+    for (let index = 0; index < PROVEN_COUNT_MAX; index += 1) prove(lanes, `store-${index}`)
+    assert.equal(takenAtOnce('store-0'), 2)
+    prove(lanes, 'one more')
+    assert.equal(takenAtOnce('store-0'), 1)
+    assert.equal(takenAtOnce('one more'), 2)
   })
 
   test('withdrawn items are gone, the others stay', () => {
