@@ -20,7 +20,8 @@ export type LogOptions = {
 const SECRETS = /\b(pay|sk_test|sk_live|sess|whsec|renew|verify|reset)_[0-9A-Za-z_-]{4,}/g
 const URL_SECRETS =
   /\b((?:https?|wss?|postgres(?:ql)?|smtps?):\/\/)([^\s/@]*@)?([^\s/?#"']+)([^\s"']*)/g
-const MAIL_ADDRESSES = /\b[\w.+-]+@[\w-]+\.[\w.-]+\b/g
+/** One label of a host is enough: mail within an intranet has no dot. */
+const MAIL_ADDRESSES = /\b[\w.+-]+@[\w-]+(?:\.[\w-]+)*\b/g
 const FIELD_CHARACTERS_MAX = 2000
 
 /** Writes lines of JSON, or of readable text on a terminal. */
