@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { closeDb, openDb } from '#shared/db.ts'
 import { createEmptyDatabase, type TestDatabase } from '../support/database.ts'
 
 let database: TestDatabase
@@ -99,4 +100,27 @@ test('every session has the deadlines that end what a stopped process left', asy
       current_setting('idle_in_transaction_session_timeout') as idle,
       current_setting('lock_timeout') as lock`
   assert.deepEqual({ ...row }, { statement: '5s', idle: '5s', lock: '4500ms' })
+})
+
+test('for a transaction pooler nothing is prepared on the server, and no deadline is a start-up parameter', async () => {
+  const { url } = database
+  const pooled = openDb({ url, applicationName: 'pooled', poolSizeMax: 1, prepare: false })
+  try {
+    await pooled`select ${1}::integer as one`
+    await pooled.begin(async (tx) => {
+      await tx`select ${'a'}::text as text`
+      // As the queue sends its statements.
+      await tx.unsafe('select $1::integer as one', [1], { prepare: true })
+    })
+    const prepared = await pooled`select name from pg_prepared_statements`
+    assert.deepEqual([...prepared], [])
+    const given = await pooled<{ name: string }[]>`
+      select name from pg_settings where source = 'client' and name ~ 'timeout|application' order by name`
+    assert.deepEqual(
+      given.map(({ name }) => name),
+      ['application_name'],
+    )
+  } finally {
+    await closeDb(pooled, 1_000)
+  }
 })
