@@ -7,6 +7,7 @@ import { readCursor } from '../../indexer/cursor.ts'
 import {
   ADDRESS,
   audit,
+  child,
   claim,
   extend,
   NAME,
@@ -40,6 +41,11 @@ test('a block committed again by a zombie changes nothing', async () => {
     commitBlock(story.deps, { epoch: story.epoch, previousHash: before.hash }, story.tip, hits),
     Fenced,
   )
+  const next = child(story.tip)
+  const overtaken = { epoch: story.epoch - 1, previousHash: story.tip.hash }
+  for (const found of [[], await findHits(story.deps, [seen(next, due)])]) {
+    await assert.rejects(commitBlock(story.deps, overtaken, next, found), Fenced)
+  }
   const rows = await story.database.db`select 1 from transfers where payment_id = ${paymentId}`
   assert.equal(rows.length, 1)
   await audit(observations)

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { assertWithin } from '../../indexer/drivers/evm-read.ts'
 import {
   readHeader,
   readQuantity,
@@ -112,6 +113,21 @@ describe('EVM shapes', () => {
   it('two blocks at one height spoil the answer', () => {
     const other = { ...LOG, blockHash: word('0dd'), logIndex: '0x6' }
     assert.throws(() => read(LOG, other), isKind('inconsistent'))
+  })
+
+  it('logs outside of a range, or of another last block than its header, spoil the answer', () => {
+    const last = { number: 16, hash: LOG.blockHash, parentHash: word('b'), timeMs: 0 }
+    const within = (from: number, changes: object) => () =>
+      assertWithin(read(LOG), from, { ...last, ...changes }, HOST)
+    within(16, {})()
+    within(1, { number: 17, hash: word('c') })()
+    for (const [from, changes] of [
+      [17, { number: 20 }],
+      [1, { number: 15 }],
+      [16, { hash: word('0dd') }],
+    ] as const) {
+      assert.throws(within(from, changes), isKind('inconsistent'))
+    }
   })
 
   it('the same log twice is one transfer; two different ones in its place spoil the answer', () => {
