@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { closeDb, openDb } from '#shared/db.ts'
+import { closeDb, type Db, openDb } from '#shared/db.ts'
 import { createEmptyDatabase, type TestDatabase } from '../support/database.ts'
 
 let database: TestDatabase
@@ -123,4 +123,16 @@ test('for a transaction pooler nothing is prepared on the server, and no deadlin
   } finally {
     await closeDb(pooled, 1_000)
   }
+})
+
+test('no session compiles its plans, whatever the server says: before Postgres 18 each event would wait 40 ms for it', async () => {
+  const { db, name, url } = database
+  await db`alter database ${db(name)} set jit = on`
+  const own = openDb({ url, applicationName: 'jit', poolSizeMax: 1 })
+  const pooled = openDb({ url, applicationName: 'jit', poolSizeMax: 1, prepare: false })
+  const jitOf = async (session: Db) =>
+    (await session`select current_setting('jit') as jit`)[0]?.['jit']
+  assert.equal(await jitOf(own), 'off')
+  assert.equal(await jitOf(pooled), 'on', 'behind a pooler the role has to say so')
+  await Promise.all([closeDb(own, 1_000), closeDb(pooled, 1_000)])
 })
