@@ -62,14 +62,26 @@ begin
       order by w.order_key, w.event_id
       limit event_count_max
     ), counters as materialized (
-      select w.store_id, w.mode, w.event_count, coalesce(s.last_sequence, 0) as last_sequence, s.counter_row
+      -- With all else that is asked of a store: once for each, however many of its events wait.
+      select w.store_id, w.mode, w.event_count, coalesce(q.last_sequence, 0) as last_sequence, q.counter_row, s.webhook_url,
+        coalesce((rooms ->> w.store_id)::integer, room) as store_room,
+        array_to_string(array(
+          select k.webhook_secret_id
+          from webhook_secrets k
+          where k.store_id = w.store_id and (k.expires_at is null or k.expires_at > time)
+          order by k.webhook_secret_id desc
+          limit secret_count_max
+        ), ',') as secret_ids
       from (select store_id, mode, count(*) as event_count from waiting group by store_id, mode) w
+      cross join lateral (
+        select s.webhook_url from stores s where s.store_id = w.store_id offset 0
+      ) s
       left join lateral (
-        select s.last_sequence, s.ctid as counter_row
-        from event_sequences s
-        where s.store_id = w.store_id and s.mode = w.mode
+        select q.last_sequence, q.ctid as counter_row
+        from event_sequences q
+        where q.store_id = w.store_id and q.mode = w.mode
         offset 0
-      ) s on true
+      ) q on true
     ), counted as (
       update event_sequences s
       set last_sequence = c.last_sequence + c.event_count
@@ -79,32 +91,30 @@ begin
       insert into event_sequences (store_id, mode, last_sequence)
       select c.store_id, c.mode, c.event_count from counters c where c.counter_row is null
     ), numbered as materialized (
-      select w.waiting_row, w.event_id, w.store_id, w.mode, w.place, i.delivery_id, c.last_sequence,
+      select w.event_id, w.store_id, w.mode, w.place, i.delivery_id, c.last_sequence, c.webhook_url, c.store_room, c.secret_ids,
         row_number() over (partition by w.store_id, w.mode order by w.place) as store_place
       from waiting w
       join counters c on c.store_id = w.store_id and c.mode = w.mode
       join unnest(delivery_ids) with ordinality i (delivery_id, place) on i.place = w.place
+      -- Of the indexes that follow, two then grow at their end.
+      order by w.place
     ), taken as (
       delete from waiting_events w
-      using waiting n
-      where w.ctid = n.waiting_row
+      using waiting t
+      where w.ctid = t.waiting_row
     ), told as materialized (
-      select n.event_id, n.store_id, n.mode, n.place, e.type, e.payment_id, e.body, s.webhook_url,
+      select n.event_id, n.store_id, n.mode, n.place, e.type, e.payment_id, e.body, n.webhook_url, n.secret_ids,
         n.last_sequence + n.store_place as sequence,
         e.created_at + delivery_window as deadline_at,
         -- None without an endpoint.
-        case when s.webhook_url is not null then n.delivery_id end as delivery_id,
+        case when n.webhook_url is not null then n.delivery_id end as delivery_id,
         case
-          when s.webhook_url is not null and n.store_place <= coalesce((rooms ->> n.store_id)::integer, room)
-          then ((n.place - 1) / bundle_size)::integer
+          when n.webhook_url is not null and n.store_place <= n.store_room then ((n.place - 1) / bundle_size)::integer
         end as bundle
       from numbered n
       cross join lateral (
         select e.type, e.payment_id, e.body, e.created_at from events e where e.event_id = n.event_id offset 0
       ) e
-      cross join lateral (
-        select s.webhook_url from stores s where s.store_id = n.store_id offset 0
-      ) s
     ), placed as (
       insert into event_numbers (store_id, mode, sequence, event_id, delivery_id)
       select t.store_id, t.mode, t.sequence, t.event_id, t.delivery_id from told t
@@ -125,14 +135,7 @@ begin
       group by t.bundle
     )
     select t.store_id, t.delivery_id, t.bundle, case when t.place = 1 then queue_token end, t.event_id, t.type, t.deadline_at,
-      case when t.bundle is not null then t.body end, t.webhook_url,
-      case when t.bundle is not null then array_to_string(array(
-        select k.webhook_secret_id
-        from webhook_secrets k
-        where k.store_id = t.store_id and (k.expires_at is null or k.expires_at > time)
-        order by k.webhook_secret_id desc
-        limit secret_count_max
-      ), ',') end,
+      case when t.bundle is not null then t.body end, t.webhook_url, t.secret_ids,
       case when t.place = 1 then time end
     from told t;
 end
