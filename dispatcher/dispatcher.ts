@@ -230,12 +230,16 @@ function assemble(deps: DispatcherDeps, timing: Timing) {
 }
 
 /** One bell for each loop that others wake. */
-export type Bells = Record<'relay' | 'relayBeside' | 'refill' | 'sweep' | 'pump' | 'mail', Bell>
+export type Bells = Record<
+  'relay' | 'relayBeside' | 'clear' | 'refill' | 'sweep' | 'pump' | 'mail',
+  Bell
+>
 
 function createBells(): Bells {
   return {
     relay: createBell(),
     relayBeside: createBell(),
+    clear: createBell(),
     refill: createBell(),
     sweep: createBell(),
     pump: createBell(),

@@ -19,6 +19,14 @@ export async function hasWaitingEvents(sql: SqlLike): Promise<boolean> {
   return row?.isWaiting ?? false
 }
 
+/**
+ * Clears away the rows on which numbered events waited, index entries and all; left to whoever is at it. A session that looks
+ * at the database as it was before (a backup) keeps them there for as long.
+ */
+export async function clearWaitingEvents(sql: SqlLike): Promise<void> {
+  await sql`vacuum (skip_locked, index_cleanup on, truncate off) waiting_events`
+}
+
 /** How many deliveries of a store go into the queue at once: an ordinary one's, and those of others. */
 export type Rooms = {
   roomCount: number

@@ -4,7 +4,7 @@ import type { Bells, Timing } from './dispatcher.ts'
 import type { Fresh } from './fresh.ts'
 import type { Numbers } from './numbers.ts'
 import type { Pump } from './pump.ts'
-import { hasWaitingEvents } from './queries.ts'
+import { clearWaitingEvents, hasWaitingEvents } from './queries.ts'
 import {
   promoteDeliveries,
   RELAY_BATCH_MAX,
@@ -22,6 +22,10 @@ const RELAYED_AHEAD_MAX = RELAY_BATCH_MAX
  * has to be read again, at a third of what a delivery costs. */
 const AHEAD_WAIT_MS_MAX = 100
 const AHEAD_LOOK_MS = 20
+
+/** Events relayed until the rows on which they waited are cleared away, a count: each look for waiting ones passes over them, and
+ * Postgres's own vacuum comes once a minute, when there may be a third of a million. */
+export const CLEARED_AFTER_COUNT = 20_000
 
 /** What relaying moves in this process. */
 export type RelayParts = {
@@ -55,11 +59,18 @@ export function createRelayTurns(
   let isRung = true
   let isCrowded = false
   let relaySize = RELAY_BATCH_MIN
+  let unclearedCount = 0
   const isAhead = () => fresh.count() > RELAYED_AHEAD_MAX
   async function letPostsCatchUp(): Promise<void> {
     for (let waitedMs = 0; waitedMs < AHEAD_WAIT_MS_MAX && isAhead(); waitedMs += AHEAD_LOOK_MS) {
       await pause(AHEAD_LOOK_MS, signal)
     }
+  }
+  async function relayNow(eventCountMax: number): Promise<RelayStep> {
+    const step = await relay(parts, eventCountMax)
+    unclearedCount += step.eventCount
+    if (unclearedCount >= CLEARED_AFTER_COUNT) bells.clear.ring()
+    return step
   }
   function promoted(counts: ReadonlyMap<string, number>): void {
     if (counts.size > 0) bells.pump.ring()
@@ -68,7 +79,7 @@ export function createRelayTurns(
     async relay() {
       if (relaySize === RELAY_BATCH_MAX) await letPostsCatchUp()
       const mayRelay = isRung || (await hasWaitingEvents(relayDeps.db))
-      const { eventCount, isFull } = mayRelay ? await relay(parts, relaySize) : NOTHING_RELAYED
+      const { eventCount, isFull } = mayRelay ? await relayNow(relaySize) : NOTHING_RELAYED
       relaySize = isFull ? RELAY_BATCH_MAX : RELAY_BATCH_MIN
       onLooked()
       if (isFull) bells.relayBeside.ring()
@@ -79,9 +90,14 @@ export function createRelayTurns(
     async 'relay beside'() {
       isCrowded ||= await bells.relayBeside.wait(timing.sweepMs, signal)
       if (!isCrowded || signal.aborted) return
-      isCrowded = !isAhead() && (await relay(parts, RELAY_BATCH_MAX)).isFull
+      isCrowded = !isAhead() && (await relayNow(RELAY_BATCH_MAX)).isFull
       // What came while it held their shards, the first one has missed.
       if (!isCrowded) bells.relay.ring()
+    },
+    async clear() {
+      if (!(await bells.clear.wait(timing.trimMs, signal))) return
+      unclearedCount = 0
+      await clearWaitingEvents(relayDeps.db)
     },
     async refill() {
       await bells.refill.wait(timing.sweepMs, signal)

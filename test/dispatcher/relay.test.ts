@@ -8,8 +8,10 @@ import {
   type Relayed,
   relayEvents,
 } from '../../dispatcher/relay.ts'
+import { CLEARED_AFTER_COUNT } from '../../dispatcher/relay-turns.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
-import { addSecret, emit, type Shop, seedShop } from './support.ts'
+import { until } from '../support/until.ts'
+import { addSecret, dispatch, emit, type Shop, seedShop } from './support.ts'
 
 const JOB_ROOM = 4
 
@@ -196,5 +198,26 @@ describe('relaying', () => {
         [1, 2],
       )
     })
+  })
+
+  test('what relayed events waited on is cleared away in time: looks would pass over it, one by one', {
+    timeout: 30_000,
+  }, async () => {
+    const { db } = database
+    const { storeId, accountId } = await seedShop(db, null)
+    await db`
+      insert into events (event_id, order_key, store_id, account_id, mode, type, body)
+      select concat(${storeId}::text, ':', n), lpad(n::text, 9, '0'), ${storeId}, ${accountId}, 'test', 'payment.confirmed', '{}'
+      from generate_series(1, ${CLEARED_AFTER_COUNT}::integer) n`
+    const dispatcher = dispatch(database)
+    await until(
+      async () => {
+        const [row] = await db`
+          select vacuum_count from pg_stat_user_tables where relname = 'waiting_events'`
+        return row?.['vacuumCount'] > 0
+      },
+      { what: 'the rows are cleared away', timeoutMs: 20_000 },
+    )
+    await dispatcher.stop()
   })
 })
