@@ -4,6 +4,7 @@ import { cancelPayment } from '#shared/payments/service.ts'
 import { commitAudit, commitReread } from '../../indexer/audit.ts'
 import { commitBlock, Fenced, findHits, findMatchable } from '../../indexer/commit.ts'
 import { readCursor } from '../../indexer/cursor.ts'
+import { releaseLease, renewLease, takeLease } from '../../indexer/lease.ts'
 import {
   ADDRESS,
   audit,
@@ -291,4 +292,15 @@ test('exactly the amount of a slot that was reused within its quarantine is nobo
   const candidates = [second.paymentId, first.paymentId]
   assert.deepEqual({ ...told }, { reason: 'AMBIGUOUS', candidates })
   assert.equal(await statusOf(second.paymentId), 'PENDING')
+})
+
+test('a lease is nobody else’s while its leader renews it, and the next one’s when it has not', async () => {
+  const { db } = story.database
+  assert.equal(await takeLease(db, NAME, 'another'), undefined)
+  await db`update deployments set lease_until = service_now() - interval '1 second'`
+  const epoch = await takeLease(db, NAME, 'another')
+  assert.equal(epoch, story.epoch + 1)
+  assert.equal(await renewLease(db, NAME, story.epoch), false, 'the old leader has lost it')
+  assert.equal(await renewLease(db, NAME, epoch ?? 0), true)
+  await releaseLease(db, NAME, epoch ?? 0)
 })

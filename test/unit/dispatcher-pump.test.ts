@@ -4,11 +4,12 @@ import { type Db, openDb } from '#shared/db.ts'
 import { silentLog } from '#shared/log.ts'
 import type { Prepared } from '../../dispatcher/deliver.ts'
 import type { Reading } from '../../dispatcher/fresh.ts'
-import { createLanes } from '../../dispatcher/lanes.ts'
+import { createLanes, SLOW_AFTER_TIMEOUTS } from '../../dispatcher/lanes.ts'
 import { createPump, type PumpDeps } from '../../dispatcher/pump.ts'
 import { BUNDLE_MAX, type Bundle } from '../../dispatcher/queue.ts'
 import type { Settlement } from '../../dispatcher/recorder.ts'
 import { RELAY_BATCH_MAX } from '../../dispatcher/relay.ts'
+import { until } from '../support/until.ts'
 
 const never = () => assert.fail('nothing is to be delivered here')
 /** A job whose deliveries have all been attempted. */
@@ -17,7 +18,7 @@ const DONE: Bundle = { id: 'job', retryCount: 0, token: '-infinity', deliveryIds
 /** A pump on a queue with so many jobs, and a recorder with so much still to write. */
 function pumpOn(
   state: { jobCount: number; unwrittenCount: number },
-  parts: Partial<Pick<PumpDeps, 'db' | 'fresh' | 'lanes' | 'recorder'>> = {},
+  parts: Partial<PumpDeps> = {},
 ) {
   const asked: number[] = []
   const pump = createPump({
@@ -135,6 +136,38 @@ test('deliveries that waited too long for their turn are read again in one state
   await settled.promise
   assert.equal(statementCount, 1)
   assert.deepEqual(givenBack.map(({ job }) => job.deliveryId).sort(), deliveryIds)
+})
+
+test('an endpoint that did not answer three times in a row is slow, until it answers, whatever it says', async () => {
+  const lanes = createLanes<Prepared>()
+  const storeId = 'store_of_all'
+  const wasSlow: boolean[] = []
+  const { pump } = pumpOn(
+    { jobCount: 0, unwrittenCount: 0 },
+    {
+      ...{ lanes, nowMs: () => 0, random: () => 0.5, onAttempted: () => undefined },
+      secrets: { opened: () => 'whsec_1', open: never },
+      fresh: {
+        ...{ add: never, count: never },
+        take: ({ deliveryId }) => {
+          const { delivery } = staleReading(deliveryId)
+          return { readAtMs: 0, delivery: { ...delivery, storeId, secretIds: ['whs_1'] } }
+        },
+      },
+      poster: {
+        async post() {
+          wasSlow.push(lanes.isSlow(storeId))
+          if (wasSlow.length <= SLOW_AFTER_TIMEOUTS) return { kind: 'failed', fault: 'timeout' }
+          return { kind: 'answered', status: 500, retryAfter: null, body: new Uint8Array() }
+        },
+        close: () => undefined,
+      },
+      recorder: { add: () => undefined, pendingCount: () => 0, drain: never, stop: never },
+    },
+  )
+  await pump.take([{ ...DONE, deliveryIds: ['dlv_1', 'dlv_2', 'dlv_3', 'dlv_4'] }])
+  await until(() => wasSlow.length === 4 && !lanes.isSlow(storeId), { what: 'an answer' })
+  assert.deepEqual(wasSlow, [false, false, false, true])
 })
 
 /** What the relay read of a delivery, ten seconds ago. */
