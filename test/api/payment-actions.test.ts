@@ -38,6 +38,10 @@ async function eventsOf(paymentId: string) {
   return rows.map(({ eventId, body }) => ({ eventId, ...JSON.parse(body) }))
 }
 
+/** Of a token with 6 decimals, to the last of them. */
+const decimalOf = (units: bigint) =>
+  `${units / 1_000_000n}.${String(units % 1_000_000n).padStart(6, '0')}`
+
 test('cancel: 200 a pending payment is CANCELED, once, with one event', async () => {
   const paymentId = await checkout()
   const [one, other] = await Promise.all([cancel(paymentId), cancel(paymentId)])
@@ -96,6 +100,23 @@ for (const outcome of ['CONFIRMED', 'UNDERPAID', 'OVERPAID', 'EXPIRED']) {
     assert.deepEqual([status, body.status], [200, outcome])
     const [event] = await eventsOf(paymentId)
     assert.equal(event.type, `payment.${outcome.toLowerCase()}`)
+    const due = BigInt(body.amountBaseUnits)
+    const received = outcome === 'UNDERPAID' ? due / 2n : due * 2n
+    const { confirmations, ...data } = event.data
+    assert.deepEqual(data, {
+      ...{ paymentId, accountId: seller.account.accountId, storeId: seller.store.storeId },
+      ...{ mode: 'test', network: 'base', token: 'usdc', address: body.payTo },
+      ...{ amount: '10.50', amountBaseUnits: String(due), decimals: 6, status: outcome },
+      ...{ originHost: 'shop.example', metadata: { order: '17' } },
+      ...(outcome === 'EXPIRED' ? {} : { txHash: `simulated:${paymentId}`, blockNumber: 0 }),
+      ...(outcome === 'UNDERPAID' || outcome === 'OVERPAID'
+        ? {
+            ...{ expectedAmount: decimalOf(due), receivedAmount: decimalOf(received) },
+            receivedAmountBaseUnits: String(received),
+          }
+        : {}),
+    })
+    assert.equal(confirmations === undefined, outcome === 'EXPIRED')
   })
 }
 
