@@ -1,4 +1,5 @@
 import { Elysia } from 'elysia'
+import { withDeadline } from '#shared/deadline.ts'
 import { ServiceError } from '#shared/errors.ts'
 import { newId } from '#shared/ids.ts'
 import { answerError, answerJson, CORS_HEADERS, notReady, overdue } from './answer.ts'
@@ -24,7 +25,7 @@ export type Route = Endpoint & {
 /** What stands in the path where the endpoint's has a colon; null where it is no valid percent-encoding. */
 type Params = Readonly<Record<string, string | null>>
 
-/** Milliseconds until a request is answered `unavailable`, whatever it waits for. Over the statement timeout. */
+/** Milliseconds until a request is answered `unavailable`, whatever it waits for, unless its endpoint names fewer. Over the statement timeout. */
 const REQUEST_DEADLINE_MS = 8_000
 /** Seconds a browser may remember a preflight's answer. */
 const PREFLIGHT_MAX_AGE_S = 86_400
@@ -77,7 +78,11 @@ async function serveEndpoint(
     if (endpoint.needsDatabase && !deps.schema.isCurrent) throw notReady()
     if (!areTexts(params)) throw new ServiceError('not_found')
     const arrival = { request, params, socketAddress, query: queryOf(request.url), headers }
-    const body = await withDeadline(endpoint.run(deps, arrival))
+    const body = await withDeadline(
+      endpoint.run(deps, arrival),
+      endpoint.deadlineMs ?? REQUEST_DEADLINE_MS,
+      overdue,
+    )
     response =
       body instanceof Response
         ? withHeaders(body, headers)
@@ -171,16 +176,4 @@ function queryOf(url: string): string {
   if (start < 0) return ''
   const end = url.indexOf('#', start)
   return url.slice(start + 1, end < 0 ? undefined : end)
-}
-
-async function withDeadline<T>(work: Promise<T>): Promise<T> {
-  let timer: ReturnType<typeof setTimeout> | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(overdue()), REQUEST_DEADLINE_MS)
-  })
-  try {
-    return await Promise.race([work, late])
-  } finally {
-    clearTimeout(timer)
-  }
 }

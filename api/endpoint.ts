@@ -53,6 +53,8 @@ export type EndpointFacts = {
   fails: readonly ErrorCode[]
   /** Answers also while the database was never reached: it needs none. */
   needsDatabase: boolean
+  /** Milliseconds until it is answered `unavailable`; undefined for what every request has. */
+  deadlineMs: number | undefined
 }
 
 /** Whether an `Idempotency-Key` is good for it: POSTs that a seller's server makes (contract section 1). */
@@ -91,6 +93,7 @@ type Definition<P extends string, A extends AuthStyle, S extends Schemas> = {
   fails?: readonly ErrorCode[]
   /** Default true. */
   needsDatabase?: boolean
+  deadlineMs?: number
   handle(deps: ApiDeps, call: Call<P, A, S>): unknown
 }
 
@@ -104,7 +107,7 @@ export function endpoint<
   const S extends Schemas = Record<never, never>,
 >(definition: Definition<P, A, S>): Endpoint {
   const { method, path, auth, summary, status = 200, response, fails = [] } = definition
-  const { needsDatabase = true, isBodyOptional = false, description } = definition
+  const { needsDatabase = true, isBodyOptional = false, description, deadlineMs } = definition
   const media = definition.media ?? (response === undefined ? [] : ['application/json'])
   const { query, body }: Schemas = definition.schemas ?? {}
   const readQuery = query && compileQuery(query)
@@ -113,7 +116,7 @@ export function endpoint<
 
   return {
     ...{ method, path, auth, summary, description, status, query, body, isBodyOptional },
-    ...{ response, media, fails, needsDatabase },
+    ...{ response, media, fails, needsDatabase, deadlineMs },
     async run(deps, arrival) {
       const { request, params, headers } = arrival
       const storeId = auth === 'store' ? (params['storeId'] ?? '') : undefined

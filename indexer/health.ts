@@ -1,5 +1,6 @@
 import type { Config } from '#shared/config.ts'
 import type { Db } from '#shared/db.ts'
+import { READY_TIMEOUT_MS, withDeadline } from '#shared/deadline.ts'
 import type { Log } from '#shared/log.ts'
 import { type Gauge, METRICS_CONTENT_TYPE, type Metrics } from '#shared/metrics.ts'
 import { type Deployment, watchedTokens } from '#shared/networks/registry.ts'
@@ -58,7 +59,9 @@ async function answer(deps: HealthDeps, path: string): Promise<Response> {
 
 async function answerReadiness(deps: HealthDeps): Promise<Response> {
   try {
-    const forsaken = await readForsaken(deps.db, namesOff(deps))
+    const late = () => new Error(`no answer within ${READY_TIMEOUT_MS} ms`)
+    const asked = readForsaken(deps.db, namesOff(deps))
+    const forsaken = await withDeadline(asked, READY_TIMEOUT_MS, late)
     const stalled = [...deps.followed.values()].filter((one) => isStalled(deps, one))
     const networks = [...stalled.map(({ deployment }) => deployment.deployment), ...forsaken]
     return Response.json({ status: networks.length === 0 ? 'OK' : 'DEGRADED', stalled: networks })

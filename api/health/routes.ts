@@ -1,4 +1,5 @@
 import { Type } from '@sinclair/typebox'
+import { READY_TIMEOUT_MS } from '#shared/deadline.ts'
 import { fail } from '#shared/errors.ts'
 import { METRICS_CONTENT_TYPE } from '#shared/metrics.ts'
 import { isBlockedAddress } from '#shared/outbound-address.ts'
@@ -33,6 +34,7 @@ export const getReadiness = endpoint({
     }),
   }),
   fails: ['unavailable'],
+  deadlineMs: READY_TIMEOUT_MS,
   handle: async (deps) => {
     const networks = await readFaults(deps)
     return { status: networks.length === 0 ? 'OK' : 'DEGRADED', networks }

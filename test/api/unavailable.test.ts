@@ -16,6 +16,8 @@ import { until } from '../support/until.ts'
 
 /** Milliseconds in which a caller is answered, whatever the database does. */
 const ANSWER_MS_MAX = 9_000
+/** Milliseconds in which a probe is answered. */
+const PROBE_MS_MAX = 2_500
 
 function start(databaseUrl: string): RunningApi & { close(): Promise<void> } {
   const db = openDb({ url: databaseUrl, applicationName: 'test' })
@@ -101,6 +103,9 @@ test('503 unavailable within the bound when the database takes connections and s
   try {
     // As if it had been there at the start.
     api.deps.schema.isCurrent = true
+    const startedMs = performance.now()
+    assertError(await call(api.url, 'GET', '/readyz'), 503, 'unavailable')
+    assert.ok(performance.now() - startedMs < PROBE_MS_MAX)
     await assertUnavailable(api.url)
   } finally {
     await api.close()

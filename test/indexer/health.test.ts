@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { createLog } from '#shared/log.ts'
+import { closeDb, openDb } from '#shared/db.ts'
+import { createLog, silentLog } from '#shared/log.ts'
+import { createMetrics } from '#shared/metrics.ts'
+import { serveHealth } from '../../indexer/health.ts'
 import type { Indexer } from '../../indexer/indexer.ts'
 import { startTestChain, type TestChain } from '../support/anvil.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
@@ -8,6 +11,7 @@ import { createEvmFollowing } from '../support/evm-follow.ts'
 import { findFreePort } from '../support/free-port.ts'
 import { startTestIndexer } from '../support/indexer.ts'
 import { type LyingRpc, startLyingRpc } from '../support/lying-rpc.ts'
+import { startTcpProxy } from '../support/tcp-proxy.ts'
 import { allowSlowHooks } from '../support/timeouts.ts'
 import { until } from '../support/until.ts'
 
@@ -16,6 +20,8 @@ allowSlowHooks()
 const timeout = 60_000
 /** Milliseconds within which a stalled network has to be seen. */
 const VISIBLE_MS = 30_000
+/** Milliseconds in which a probe is answered. */
+const PROBE_MS_MAX = 2_500
 
 let chain: TestChain
 let node: LyingRpc
@@ -99,6 +105,24 @@ describe('the indexer tells', () => {
       where payment_id = ${paymentId}`
     assert.deepEqual(await stalled(), [])
     await until(async () => (await number()) === 0, { what: 'it is over', timeoutMs: 10_000 })
+  })
+
+  it('that it is not ready, in time for who asks, while the database says nothing', {
+    timeout,
+  }, async () => {
+    const proxy = await startTcpProxy(database.url)
+    proxy.behave('silent')
+    const db = openDb({ url: proxy.url, applicationName: 'test' })
+    const metricsPort = await findFreePort()
+    const health = serveHealth({
+      ...{ config: { metricsPort, host: '127.0.0.1' }, db, log: silentLog, nowMs: Date.now },
+      ...{ metrics: createMetrics(), deployments: [], followed: new Map() },
+    })
+    const startedMs = performance.now()
+    const { status } = await fetch(`http://127.0.0.1:${metricsPort}/readyz`)
+    assert.equal(status, 503)
+    assert.ok(performance.now() - startedMs < PROBE_MS_MAX)
+    await Promise.all([health.stop(), closeDb(db, 0), proxy.close()])
   })
 
   it('within 30 s that a chain stands still', { timeout }, async () => {
