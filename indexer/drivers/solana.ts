@@ -225,7 +225,10 @@ async function readFinal(
   const { ranges, accounts, reader } = parts
   const { isThrifty = false, reading, recipients } = terms
   const end = await readBlockAt(reader, to, 'finalized', reading)
-  if (!end) throw new RpcError('lagging', `slot ${to} is not final there yet`)
+  if (!end) {
+    const why = 'is not final there yet, or the node does not keep it any more'
+    throw new RpcError('lagging', `slot ${to} ${why}`)
+  }
   if (ranges.isByAccounts(from, to)) {
     const transfers = await accounts.readAgain(from, to, { isThrifty, reading })
     return { transfers, lastHash: end.hash, method: 'signatures borne out by balances' }

@@ -71,6 +71,17 @@ const essence = ({
   return { to, contract, amountBaseUnits, txHash, from, index, blockHash }
 }
 
+test('slots that a node may have forgotten are not said to come only yet', {
+  timeout,
+}, async () => {
+  // Nodes that started from a snapshot say of what is before it what they say of a skipped slot.
+  const forgotten = (chain.ledger.blocks[0]?.slot ?? 0) - 1
+  for (const reading of ['blocks', 'accounts'] as const) {
+    const driver = await connect(reading)
+    await assert.rejects(driver.auditTransfers(forgotten, forgotten), /does not keep it any more/)
+  }
+})
+
 test('both ways of reading see the same transfer, and the second reading of each sees it again', {
   timeout,
 }, async () => {
