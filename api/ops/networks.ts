@@ -75,9 +75,10 @@ function statusOf({ config }: OpsDeps, row: DeploymentRow) {
   const patienceMs = stalledAfterMs(config.deployments.get(row.deployment)?.blockTimeMs ?? 0)
   const isStalled = headAgeMs === null || headAgeMs > patienceMs
   const isBehindKnown = blockNumber !== null && headNumber !== null
+  const state = stateOf(rest.haltedReason !== null, isLed, isStalled)
   return {
     deployment: rest.deployment,
-    state: stateOf(rest.haltedReason !== null, isLed, isStalled),
+    state: !isLed && isOff(config, rest.deployment) ? 'OFF' : state,
     blockNumber,
     headNumber,
     blocksBehind: isBehindKnown ? Math.max(0, headNumber - blockNumber) : null,
@@ -88,6 +89,12 @@ function statusOf({ config }: OpsDeps, row: DeploymentRow) {
     disagreementCount: rest.disagreementCount,
     haltedReason: rest.haltedReason,
   }
+}
+
+/** Whether this deployment is switched off. A command that was not given the `NETWORKS_FILE` of the processes cannot tell. */
+function isOff({ deployments }: OpsDeps['config'], deployment: string): boolean {
+  const isGiven = [...deployments.values()].some(({ isOn }) => isOn)
+  return isGiven && !deployments.get(deployment)?.isOn
 }
 
 function stateOf(isHalted: boolean, isLed: boolean, isStalled: boolean) {

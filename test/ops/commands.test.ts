@@ -220,15 +220,27 @@ test('network status says what each deployment is doing', { timeout }, async () 
     values ('base:live', 12, 'me', service_now() + interval '1 hour', 90, 100, service_now()),
       ('bnb:live', 12, 'me', service_now() + interval '1 hour', 90, 90, service_now() - interval '30 seconds'),
       ('polygon:live', 12, null, null, 90, 90, service_now())`
-  const { networks } = await done(['network', 'status'])
-  const told = networks.map((one: { deployment: string; state: string; blocksBehind: number }) => [
-    ...[one.deployment, one.state, one.blocksBehind],
-  ])
-  assert.deepEqual(told, [
+  const told = async (options?: CliOptions) => {
+    const { networks } = await done(['network', 'status'], options)
+    return networks.map((one: { deployment: string; state: string; blocksBehind: number }) => [
+      ...[one.deployment, one.state, one.blocksBehind],
+    ])
+  }
+  assert.deepEqual(await told(), [
     ['base:live', 'RUNNING', 10],
     ['bnb:live', 'STALLED', 0],
     ['polygon:live', 'NOT_RUNNING', 0],
   ])
+  const directory = await mkdtemp(join(tmpdir(), 'ops-'))
+  try {
+    const NETWORKS_FILE = join(directory, 'networks.json')
+    await writeFile(NETWORKS_FILE, '{"base": {"live": {"rpc": ["http://127.0.0.1:9"]}}}')
+    const states = await told({ env: { NETWORKS_FILE } })
+    assert.deepEqual(states.at(-1), ['polygon:live', 'OFF', 0], 'as GET /networks says')
+    assert.deepEqual(states[1], ['bnb:live', 'STALLED', 0], 'somebody follows it all the same')
+  } finally {
+    await rm(directory, { recursive: true, force: true })
+  }
 })
 
 test('a rescan is asked for once at a time, of a deployment that is known, over a sound range', {
