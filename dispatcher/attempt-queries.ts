@@ -11,12 +11,13 @@ export type DueDelivery = {
   eventId: string
   eventType: string
   attemptCount: number
-  deadlineAt: Date
+  /** As Postgres writes it: read only when an attempt fails. */
+  deadlineAt: string
   /** The exact text that is signed and sent. */
   body: string
   url: string
-  /** The active signing secrets, newest first. */
-  secretIds: string[]
+  /** The active signing secrets, newest first, joined by commas. */
+  secretIds: string
   /** Postgres's time of this reading. */
   now: Date
 }
@@ -28,15 +29,15 @@ export async function readDeliveries(
   leftMs: number,
 ): Promise<DueDelivery[]> {
   return sql`
-    select d.delivery_id, d.store_id, d.event_id, d.event_type, d.attempt_count, d.deadline_at,
+    select d.delivery_id, d.store_id, d.event_id, d.event_type, d.attempt_count, d.deadline_at::text,
       e.body, s.webhook_url as url, service_now() as now,
-      array(
+      array_to_string(array(
         select webhook_secret_id
         from webhook_secrets
         where store_id = d.store_id and (expires_at is null or expires_at > service_now())
         order by webhook_secret_id desc
         limit ${SIGNING_SECRET_COUNT_MAX}
-      ) as secret_ids
+      ), ',') as secret_ids
     from ${unnested(sql, jobs)}
     cross join lateral (
       select * from deliveries d

@@ -48,17 +48,20 @@ export function createBacklog(deps: {
   const toRefill = new Set<string>()
   let forgetAtMs = deps.monotonicMs() + deps.forgetAfterMs
 
+  function forgetOld(): void {
+    const nowMs = deps.monotonicMs()
+    if (nowMs < forgetAtMs) return
+    inHand.clear()
+    forgetAtMs = nowMs + deps.forgetAfterMs
+  }
   function add(storeId: string, count: number): number {
-    if (deps.monotonicMs() >= forgetAtMs) {
-      inHand.clear()
-      forgetAtMs = deps.monotonicMs() + deps.forgetAfterMs
-    }
     const sum = (inHand.get(storeId) ?? 0) + count
     if (sum > 0) inHand.set(storeId, sum)
     else inHand.delete(storeId)
     return sum
   }
   function queued(counts: ReadonlyMap<string, number>): void {
+    forgetOld()
     for (const [storeId, count] of counts) {
       const isFull = add(storeId, count) >= STORE_WINDOW_MAX
       if (isFull && !deps.isSlow(storeId)) backlogged.add(storeId)
@@ -67,6 +70,7 @@ export function createBacklog(deps: {
   return {
     queued,
     ended(storeIds) {
+      forgetOld()
       for (const storeId of storeIds) {
         const left = add(storeId, -1)
         if (backlogged.has(storeId) && left <= REFILL_BELOW) toRefill.add(storeId)

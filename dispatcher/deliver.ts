@@ -15,8 +15,8 @@ import type { Job } from './job.ts'
 import type { Poster, PostResult } from './post.ts'
 import { nextStep, retryAfterMs } from './retry.ts'
 
-/** Opened secrets kept in memory, a count; ids never change their secret. */
-const OPENED_SECRET_COUNT_MAX = 10_000
+/** Stores whose opened secrets are kept in memory, a count; ids never change their secret. */
+const OPENED_COUNT_MAX = 10_000
 
 /** What delivering works with. */
 export type DeliverDeps = {
@@ -53,12 +53,12 @@ export type Attempted = {
   readonly durationMs: number
 }
 
-/** Opens secrets once each. */
+/** Opens secrets once each; ids come joined by commas. */
 export type SecretOpener = {
-  /** A secret opened before; undefined when it was not. */
-  opened(webhookSecretId: string): string | undefined
-  /** Opens a secret and remembers it; one that cannot be opened is logged, and null. */
-  open(sealed: SealedSecret): string | null
+  /** The secrets of these ids, opened before; undefined when one was not. */
+  opened(secretIds: string): readonly string[] | undefined
+  /** Opens the secrets of these ids and remembers them; one that cannot be opened is logged and left out. */
+  open(secretIds: string, sealed: ReadonlyMap<string, SealedSecret>): readonly string[]
 }
 
 /**
@@ -70,59 +70,61 @@ export async function prepare(
   { fresh, secrets }: { readonly fresh: Fresh; readonly secrets: SecretOpener },
   jobs: readonly Job[],
 ): Promise<{ prepared: Prepared[]; voided: Job[] }> {
-  const readings = new Map<Job, Reading>()
+  const nowMs = deps.monotonicMs()
+  const due: Due[] = []
+  const unread: Job[] = []
   for (const job of jobs) {
-    const reading = fresh.take(job)
-    if (reading !== null) readings.set(job, reading)
+    const reading = fresh.take(job, nowMs)
+    if (reading === null) unread.push(job)
+    else due.push({ job, reading })
   }
-  const unread = jobs.filter((job) => !readings.has(job))
-  if (unread.length > 0) await read(deps, unread, readings)
-  const secretsOf = await openSecrets(deps.db, secrets, [...readings.values()])
-  const prepared: Prepared[] = []
-  for (const [job, { delivery, readAtMs }] of readings) {
-    const body = Buffer.from(delivery.body, 'utf8')
-    const ownSecrets = delivery.secretIds.flatMap((id) => secretsOf(id) ?? [])
-    prepared.push({ job, delivery, secrets: ownSecrets, body, preparedAtMs: readAtMs })
-  }
-  return { prepared, voided: jobs.filter((job) => !readings.has(job)) }
+  const voided = unread.length === 0 ? [] : await read(deps, unread, due)
+  const opened = due.map(({ reading }) => secrets.opened(reading.delivery.secretIds))
+  const sealed = due.flatMap(({ reading }, index) =>
+    opened[index] === undefined ? reading.delivery.secretIds : [],
+  )
+  const found = await openSecrets(deps.db, secrets, new Set(sealed))
+  const prepared = due.map(({ job, reading: { delivery, readAtMs } }, index) => ({
+    job,
+    delivery,
+    secrets: opened[index] ?? found.get(delivery.secretIds) ?? [],
+    body: Buffer.from(delivery.body, 'utf8'),
+    preparedAtMs: readAtMs,
+  }))
+  return { prepared, voided }
 }
 
-/** Reads the deliveries of jobs that are still theirs. */
-async function read(
-  deps: DeliverDeps,
-  jobs: readonly Job[],
-  readings: Map<Job, Reading>,
-): Promise<void> {
+/** A job, and its delivery. */
+type Due = { readonly job: Job; readonly reading: Reading }
+
+/** Reads the deliveries of jobs that are still theirs; answers the jobs that are not. */
+async function read(deps: DeliverDeps, jobs: readonly Job[], due: Due[]): Promise<Job[]> {
   const deliveries = await readDeliveries(deps.db, jobs, deps.leftMsMin)
   const readAtMs = deps.monotonicMs()
   const byId = new Map(deliveries.map((delivery) => [delivery.deliveryId, delivery]))
-  for (const job of jobs) {
+  return jobs.filter((job) => {
     const delivery = byId.get(job.deliveryId)
     // Named twice, it is the first one's.
     byId.delete(job.deliveryId)
-    if (delivery !== undefined) readings.set(job, { delivery, readAtMs })
-  }
+    if (delivery !== undefined) due.push({ job, reading: { delivery, readAtMs } })
+    return delivery === undefined
+  })
 }
 
+/** The secrets of each of these lists of ids. */
 async function openSecrets(
   db: SqlLike,
   secrets: SecretOpener,
-  readings: readonly Reading[],
-): Promise<(webhookSecretId: string) => string | undefined> {
-  const found = new Map<string, string>()
-  const sealed = new Set<string>()
-  for (const { delivery } of readings) {
-    for (const id of delivery.secretIds) {
-      const secret = secrets.opened(id)
-      if (secret === undefined) sealed.add(id)
-      else found.set(id, secret)
-    }
-  }
-  for (const one of sealed.size === 0 ? [] : await readSecrets(db, [...sealed])) {
-    const secret = secrets.open(one)
-    if (secret !== null) found.set(one.webhookSecretId, secret)
-  }
-  return (id) => found.get(id)
+  lists: ReadonlySet<string>,
+): Promise<ReadonlyMap<string, readonly string[]>> {
+  const ids = [...new Set([...lists].flatMap(idsOf))]
+  const read = ids.length === 0 ? [] : await readSecrets(db, ids)
+  const sealed = new Map(read.map((one) => [one.webhookSecretId, one]))
+  return new Map([...lists].map((list) => [list, secrets.open(list, sealed)]))
+}
+
+function idsOf(secretIds: string): string[] {
+  return secretIds === '' ? [] : secretIds.split(',')
 }
 
 /** Signs and posts once. Never throws for what an endpoint does. */
@@ -151,27 +153,36 @@ export async function attempt(deps: DeliverDeps, prepared: Prepared): Promise<At
 export function recordOf(attempted: Attempted, random: number): AttemptRecord {
   const { prepared, result, at, durationMs } = attempted
   const { delivery, job } = prepared
-  const common = { job, url: delivery.url, at, durationMs }
-  const now = new Date(at.getTime() + durationMs)
   const wasAnswered = result.kind === 'answered'
   const isSuccess = wasAnswered && result.status >= 200 && result.status < 300
-  const step = isSuccess
-    ? null
-    : nextStep({
-        attemptCount: delivery.attemptCount + 1,
-        deadlineAt: delivery.deadlineAt,
-        now,
-        random,
-        retryAfterMs: wasAnswered ? retryAfterMs(result.status, result.retryAfter, now) : null,
-      })
   return {
-    ...common,
+    job,
+    url: delivery.url,
+    at,
+    durationMs,
     responseStatus: wasAnswered ? result.status : null,
     responseBody: wasAnswered ? shownText(result.body) : null,
     error: wasAnswered ? null : result.fault,
     isSuccess,
-    nextAttemptAt: step?.kind === 'RETRY' ? step.at : null,
+    nextAttemptAt: isSuccess ? null : nextAttemptAt(attempted, random),
   }
+}
+
+/** When a failed delivery is attempted again; null when it is dead. */
+function nextAttemptAt(attempted: Attempted, random: number): Date | null {
+  const { result, at, durationMs } = attempted
+  const { attemptCount, deadlineAt } = attempted.prepared.delivery
+  const now = new Date(at.getTime() + durationMs)
+  const askedMs =
+    result.kind === 'answered' ? retryAfterMs(result.status, result.retryAfter, now) : null
+  const step = nextStep({
+    attemptCount: attemptCount + 1,
+    deadlineAt: new Date(deadlineAt),
+    now,
+    random,
+    retryAfterMs: askedMs,
+  })
+  return step.kind === 'RETRY' ? step.at : null
 }
 
 /** Makes an opener that remembers; a secret that cannot be opened is logged and left out. */
@@ -179,27 +190,39 @@ export function createSecretOpener(deps: {
   readonly keyring: Keyring
   readonly log: Log
 }): SecretOpener {
-  const opened = new Map<string, string>()
+  const opened = new Map<string, readonly string[]>()
+  function openOne({ webhookSecretId, storeId, ciphertext }: SealedSecret): string[] {
+    try {
+      return [openWebhookSecret(deps.keyring, storeId, ciphertext)]
+    } catch (error) {
+      deps.log.error(
+        'a signing secret cannot be opened: is ENCRYPTION_KEY the one it was sealed with?',
+        { storeId, webhookSecretId, error },
+      )
+      return []
+    }
+  }
   return {
-    opened: (webhookSecretId) => opened.get(webhookSecretId),
-    open({ webhookSecretId, storeId, ciphertext }) {
-      try {
-        const secret = openWebhookSecret(deps.keyring, storeId, ciphertext)
-        if (opened.size >= OPENED_SECRET_COUNT_MAX) opened.clear()
-        opened.set(webhookSecretId, secret)
-        return secret
-      } catch (error) {
-        deps.log.error(
-          'a signing secret cannot be opened: is ENCRYPTION_KEY the one it was sealed with?',
-          { storeId, webhookSecretId, error },
-        )
-        return null
-      }
+    opened: (secretIds) => opened.get(secretIds),
+    open(secretIds, sealed) {
+      const ids = idsOf(secretIds)
+      const found = ids.flatMap((id) => sealed.get(id) ?? [])
+      const secrets = found.flatMap(openOne)
+      if (secrets.length < ids.length) return secrets
+      if (opened.size >= OPENED_COUNT_MAX) opened.clear()
+      opened.set(secretIds, secrets)
+      return secrets
     },
   }
 }
 
+/** One for all, since making one costs more than decoding. */
+const decoder = new TextDecoder()
+
 /** The answer's first bytes as text Postgres can keep: no NUL, and no half character at the end. */
 function shownText(body: Uint8Array): string {
-  return new TextDecoder().decode(body, { stream: true }).replaceAll('\u0000', '')
+  const text = decoder.decode(body, { stream: true })
+  // Forgets the half character.
+  decoder.decode()
+  return text.replaceAll('\u0000', '')
 }

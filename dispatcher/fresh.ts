@@ -16,15 +16,15 @@ export type Reading = { readonly delivery: DueDelivery; readonly readAtMs: numbe
  */
 export type Fresh = {
   add(deliveries: readonly (DueDelivery & { token: string })[], readAtMs: number): void
-  /** The reading of a promotion, once, while it is fresh. */
-  take(promotion: Promotion): Reading | null
+  /** The reading of a promotion, once, while it is fresh at `nowMs` of that clock. */
+  take(promotion: Promotion, nowMs: number): Reading | null
   /** Readings that nobody has taken, a count. */
   count(): number
 }
 
 /** Makes an empty memory. */
 export function createFresh(deps: { readonly monotonicMs: () => number }): Fresh {
-  const readings = new Map<string, Reading & { readonly token: string }>()
+  const readings = new Map<string, Reading & { delivery: { token: string } }>()
 
   function forgetOld(): void {
     const oldestMs = deps.monotonicMs() - FRESH_MS
@@ -37,15 +37,15 @@ export function createFresh(deps: { readonly monotonicMs: () => number }): Fresh
   return {
     add(deliveries, readAtMs) {
       for (const delivery of deliveries) {
-        readings.set(delivery.deliveryId, { delivery, readAtMs, token: delivery.token })
+        readings.set(delivery.deliveryId, { delivery, readAtMs })
       }
       forgetOld()
     },
-    take({ deliveryId, token }) {
+    take({ deliveryId, token }, nowMs) {
       const reading = readings.get(deliveryId)
       readings.delete(deliveryId)
-      if (reading === undefined || reading.token !== token) return null
-      return deps.monotonicMs() - reading.readAtMs > FRESH_MS ? null : reading
+      if (reading === undefined || reading.delivery.token !== token) return null
+      return nowMs - reading.readAtMs > FRESH_MS ? null : reading
     },
     count() {
       forgetOld()

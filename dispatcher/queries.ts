@@ -57,7 +57,7 @@ type RelayedRow = {
       bundle: number
       deliveryId: string
       eventType: string
-      deadlineAt: Date
+      deadlineAt: string
       body: string
       url: string
       /** Joined by commas. */
@@ -79,7 +79,7 @@ export async function numberEvents(
   times: { windowMs: number; queuedForMs: number },
 ): Promise<RelayedEvent[]> {
   const rows = await tx<RelayedRow[]>`
-    select store_id, delivery_id, bundle, token, event_id, event_type, deadline_at, body, url, secret_ids, now
+    select store_id, delivery_id, bundle, token, event_id, event_type, deadline_at::text, body, url, secret_ids, now
     from relay_events(
       ${column(deliveryIds)}::text[],
       ${shardCountMax}::integer,
@@ -94,8 +94,7 @@ export async function numberEvents(
   if (!token || !now) return []
   return rows.map((row) => {
     if (row.bundle === null) return row
-    const secretIds = row.secretIds === '' ? [] : row.secretIds.split(',')
-    return { ...row, attemptCount: 0, secretIds, token, now }
+    return { ...row, attemptCount: 0, token, now }
   })
 }
 

@@ -46,7 +46,7 @@ function pumpOn(
       stop: never,
     },
     fresh: { add: never, take: never, count: never },
-    secrets: { opened: never, open: never },
+    secrets: { opened: () => [], open: never },
     ...parts,
   })
   return { pump, asked }
@@ -177,7 +177,7 @@ function staleReading(deliveryId: string): Reading {
     readAtMs: -10_000,
     delivery: {
       ...{ deliveryId, storeId: `store_${deliveryId}`, eventId: deliveryId, eventType: 'test' },
-      ...{ attemptCount: 0, deadlineAt: time, now: time, body: '{}', secretIds: [] },
+      ...{ attemptCount: 0, deadlineAt: '', now: time, body: '{}', secretIds: '' },
       url: 'http://127.0.0.1:9/',
     },
   }
