@@ -101,7 +101,7 @@ export async function recordAttempts(tx: Tx, records: readonly AttemptRecord[]):
     update deliveries d set
       attempt_count = d.attempt_count + 1,
       url = r.url,
-      last_attempt_at = r.at,
+      last_attempt_at = to_timestamp(r.at_ms / 1000),
       last_duration_ms = r.duration_ms,
       last_response_status = r.response_status,
       last_response_body = r.response_body,
@@ -109,28 +109,28 @@ export async function recordAttempts(tx: Tx, records: readonly AttemptRecord[]):
       status = case
         when not ${isOurs} then d.status
         when r.is_success then 'DELIVERED'
-        when r.next_attempt_at is null then 'DEAD'
+        when r.next_attempt_at_ms is null then 'DEAD'
         else 'PENDING'
       end,
-      next_attempt_at = case when ${isOurs} then r.next_attempt_at else d.next_attempt_at end,
+      next_attempt_at = case when ${isOurs} then to_timestamp(r.next_attempt_at_ms / 1000) else d.next_attempt_at end,
       queued_until = case when ${isOurs} then '-infinity' else d.queued_until end,
       delivered_at = case when ${isOurs} and r.is_success then (select service_now()) else d.delivered_at end,
       dead_at = case
-        when ${isOurs} and not r.is_success and r.next_attempt_at is null then (select service_now())
+        when ${isOurs} and not r.is_success and r.next_attempt_at_ms is null then (select service_now())
         else d.dead_at
       end
     from unnest(
       ${of(({ job }) => job.deliveryId)}::text[],
       ${of(({ job }) => job.token)}::timestamptz[],
       ${of(({ url }) => url)}::text[],
-      ${of(({ at }) => at.toISOString())}::timestamptz[],
+      ${of(({ at }) => at.getTime())}::float8[],
       ${of(({ durationMs }) => durationMs)}::integer[],
       ${of(({ responseStatus }) => responseStatus)}::integer[],
       ${of(({ responseBody }) => responseBody)}::text[],
       ${of(({ error }) => error)}::text[],
       ${of(({ isSuccess }) => isSuccess)}::boolean[],
-      ${of(({ nextAttemptAt }) => nextAttemptAt?.toISOString() ?? null)}::timestamptz[]
-    ) r (delivery_id, token, url, at, duration_ms, response_status, response_body, error, is_success, next_attempt_at)
+      ${of(({ nextAttemptAt }) => nextAttemptAt?.getTime() ?? null)}::float8[]
+    ) r (delivery_id, token, url, at_ms, duration_ms, response_status, response_body, error, is_success, next_attempt_at_ms)
     where d.delivery_id = r.delivery_id`
 }
 

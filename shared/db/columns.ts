@@ -1,18 +1,19 @@
-/** What Postgres reads in an array as it stands: the word NULL aside, which means nothing. */
-const PLAIN = /^[\w.:+-]+$/
-const NULL = /^null$/i
+/** What stands in quotes only behind a backslash. */
+const SPECIAL = /[\\"]/
 
 /**
  * A column of texts, or of what Postgres reads from text, as the literal of an array: `${column(ids)}::text[]`. Thousands of
- * rows are sent with every large commit, nearly all of them ids, hashes and numbers; the driver's own way looks at each
- * value four times.
+ * rows are sent with every large commit, most of their columns ids, hashes and times, of which not one has to be escaped: it
+ * is cheaper to look through all of them at once. The driver's own way looks at each value four times.
  */
 export function column(values: readonly (string | number | boolean | null)[]): string {
-  return `{${values.map(toElement).join()}}`
+  const isPlain =
+    values.every((value) => typeof value === 'string') && !SPECIAL.test(values.join(''))
+  return isPlain && values.length > 0
+    ? `{"${values.join('","')}"}`
+    : `{${values.map(toElement).join()}}`
 }
 
 function toElement(value: string | number | boolean | null): string {
-  if (typeof value !== 'string') return String(value)
-  if (PLAIN.test(value) && !NULL.test(value)) return value
-  return `"${value.replace(/[\\"]/g, '\\$&')}"`
+  return typeof value === 'string' ? `"${value.replace(/[\\"]/g, '\\$&')}"` : String(value)
 }

@@ -30,6 +30,10 @@ test('a column arrives as it was, whatever its texts hold', async () => {
   ]
   const [row] = await database.db`select to_jsonb(${column(texts)}::text[]) as texts`
   assert.deepEqual(row?.['texts'], texts)
+  for (const text of texts) {
+    const [apart] = await database.db`select to_jsonb(${column([text, 'b'])}::text[]) as texts`
+    assert.deepEqual(apart?.['texts'], [text, 'b'])
+  }
 })
 
 test('numbers and truths arrive as such, and an empty column is empty', async () => {
