@@ -64,7 +64,7 @@ describe('recording attempts', () => {
     const job = { deliveryId, token: FREE, bundle: BUNDLE }
     const delivery = {
       ...{ deliveryId, url, storeId: seller.store.storeId, eventId: '', eventType: '', body: '' },
-      ...{ attemptCount: 0, deadlineAt: '', secretIds: '', now: at },
+      ...{ attemptCount: 0, deadlineAt: '2026-07-05 00:00:00+00', secretIds: '', now: at },
     }
     const prepared = { job, delivery, secrets: [], body: Buffer.from(''), preparedAtMs: 0 }
     const result = { kind: 'answered', status: 200, retryAfter: null, body } as const

@@ -146,12 +146,12 @@ test('an endpoint that did not answer three times in a row is slow, until it ans
     { jobCount: 0, unwrittenCount: 0 },
     {
       ...{ lanes, nowMs: () => 0, random: () => 0.5, onAttempted: () => undefined },
-      secrets: { opened: () => 'whsec_1', open: never },
+      secrets: { opened: () => ['whsec_1'], open: never },
       fresh: {
         ...{ add: never, count: never },
         take: ({ deliveryId }) => {
           const { delivery } = staleReading(deliveryId)
-          return { readAtMs: 0, delivery: { ...delivery, storeId, secretIds: ['whs_1'] } }
+          return { readAtMs: 0, delivery: { ...delivery, storeId, secretIds: 'whs_1' } }
         },
       },
       poster: {
@@ -177,7 +177,7 @@ function staleReading(deliveryId: string): Reading {
     readAtMs: -10_000,
     delivery: {
       ...{ deliveryId, storeId: `store_${deliveryId}`, eventId: deliveryId, eventType: 'test' },
-      ...{ attemptCount: 0, deadlineAt: '', now: time, body: '{}', secretIds: '' },
+      ...{ attemptCount: 0, deadlineAt: '1970-01-04Z', now: time, body: '{}', secretIds: '' },
       url: 'http://127.0.0.1:9/',
     },
   }
