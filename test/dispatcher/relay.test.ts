@@ -7,11 +7,12 @@ import {
   type RelayDeps,
   type Relayed,
   relayEvents,
+  STORE_WINDOW_MAX,
 } from '../../dispatcher/relay.ts'
 import { CLEARED_AFTER_COUNT } from '../../dispatcher/relay-turns.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { until } from '../support/until.ts'
-import { addSecret, dispatch, emit, type Shop, seedShop } from './support.ts'
+import { addSecret, dispatch, emit, type Shop, seedArrears, seedShop } from './support.ts'
 
 const JOB_ROOM = 4
 
@@ -111,6 +112,19 @@ describe('relaying', () => {
       from deliveries d join events e using (event_id) where event_id = ${eventId}`
     assert.equal(row?.['isFromEvent'], true)
     await database.db.begin((tx) => ours.settle(tx, bundles))
+  })
+
+  test('of a store with more late retries than fit its window, first attempts are queued before them', async () => {
+    await seedArrears(database.db, shop, 2 * STORE_WINDOW_MAX, '-1 hour')
+    const eventIds = await emit(database.db, shop, 5)
+    const { promotedCounts } = await relay(0, 0)
+    assert.equal(promotedCounts.get(shop.storeId), STORE_WINDOW_MAX)
+    const queued = await database.db<{ eventId: string }[]>`
+      select event_id from deliveries
+      where store_id = ${shop.storeId} and queued_until > service_now() and attempt_count = 0`
+    assert.deepEqual(queued.map(({ eventId }) => eventId).sort(), [...eventIds].sort())
+    const left = await theirs.fetch(JOB_ROOM)
+    await database.db.begin((tx) => ours.settle(tx, left))
   })
 
   test('a relay that does not commit takes nothing', async () => {

@@ -179,6 +179,14 @@ describe('what falls due in subscriptions', () => {
       return (await mails()).length
     }
     assert.equal(await remind(), 1)
+    smtp.refuse(1, 451)
+    assert.equal(await remind(), 0)
+    await database.db`update requests set next_attempt_at = service_now() where done_at is null`
+    assert.equal((await mails()).length, 1)
+    const [row] = await database.db`
+      select request_count from rate_windows
+      where rate_key = ${`test-mail:${many.account.accountId}`}`
+    assert.equal(row?.['requestCount'], 2, 'one that is tried twice counts once')
     await database.db`
       update rate_windows set request_count = ${TEST_MAILS_PER_DAY_MAX - 1}
       where rate_key = ${`test-mail:${many.account.accountId}`}`

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { createLog, type Log, silentLog } from '#shared/log.ts'
+import { SchemaError } from '#shared/migrate.ts'
 import { buildDeployments, type Deployment } from '#shared/networks/registry.ts'
 import type { Indexer } from '../../indexer/indexer.ts'
 import { startTestChain, type TestChain } from '../support/anvil.ts'
@@ -84,6 +85,19 @@ describe('at its start the indexer', () => {
     database = await createTestDatabase()
   })
   after(() => database.drop())
+
+  it('refuses a schema of another version, and follows nothing', { timeout }, async () => {
+    const { db } = database
+    await db`insert into migrations (name, sha256) values ('9999_future.sql', '00')`
+    const all = buildDeployments({ base: { test: { rpc: ['http://127.0.0.1:9/'] } } })
+    const on = [...all.values()].filter(({ isOn }) => isOn)
+    assert.equal(on.length, 1)
+    await assert.rejects(start(on), (error) => {
+      return error instanceof SchemaError && /9999_future\.sql/.test(error.message)
+    })
+    assert.equal(await rowOf('base:test'), undefined)
+    await db`delete from migrations where name = '9999_future.sql'`
+  })
 
   it('warns of a live deployment with one provider, and a websocket of the same host is none', {
     timeout,

@@ -32,6 +32,11 @@ export async function startTestIndexer({
     nowMs,
     ...deps,
   })
-  await started.ready
-  return started
+  try {
+    await started.ready
+    return started
+  } catch (error) {
+    await started.stop()
+    throw error
+  }
 }
