@@ -18,14 +18,20 @@ type Case = [
   nowDays: number,
   isSent: boolean,
   /** Whether the subscription's due date is the next one by now. */
-  facts?: { isRenewed?: boolean; isOwnClock?: boolean; isAccountActive?: boolean },
+  facts?: {
+    daysUntilDue?: number
+    isRenewed?: boolean
+    isOwnClock?: boolean
+    isAccountActive?: boolean
+  },
 ]
 
 const CASES: Case[] = [
   ['the welcome goes to who is active', 'subscription-opened', 'ACTIVE', -29, true],
   ['and to nobody whose subscription has ended', 'subscription-opened', 'EXPIRED', -29, false],
   ['a reminder goes out before the due date', 'subscription-reminder', 'ACTIVE', -7, true],
-  ['not at it', 'subscription-reminder', 'ACTIVE', 0, false],
+  ['the last one to the end', 'subscription-reminder', 'ACTIVE', -0.001, true, { daysUntilDue: 1 }],
+  ['not at it', 'subscription-reminder', 'ACTIVE', 0, false, { daysUntilDue: 1 }],
   [
     'not when that period was paid',
     'subscription-reminder',
@@ -84,7 +90,8 @@ const CASES: Case[] = [
 for (const [what, template, status, nowDays, isSent, facts = {}] of CASES) {
   test(`${template}, ${status} ${nowDays} days from the due date: ${what}`, () => {
     const dueAt = new Date(DUE).toISOString()
-    const body: BuyerMailBody = { template, subscriptionId: 'sub_1', dueAt, daysUntilDue: 7 }
+    const { daysUntilDue = 7 } = facts
+    const body: BuyerMailBody = { template, subscriptionId: 'sub_1', dueAt, daysUntilDue }
     const { isRenewed = false, isOwnClock = false, isAccountActive = true } = facts
     const known = {
       ...{ status, isOwnClock, isAccountActive, reminderDays: [7, 3, 1] },
