@@ -80,6 +80,21 @@ describe('closing payment windows', () => {
     assert.deepEqual({ ...slot }, { isOpen: false, isADay: true })
   })
 
+  test('a slot and its xpub’s address rest for as long as the operator says', async () => {
+    const { db } = database
+    const paymentId = await openPayment()
+    await db`insert into xpubs (xpub) values ('xpub')`
+    await db`
+      insert into xpub_addresses (xpub, address_index, address, free_at, payment_id)
+      select 'xpub', 0, address, 'infinity', payment_id from payments where payment_id = ${paymentId}`
+    await db`update payments set is_exclusive = true where payment_id = ${paymentId}`
+    await expirePayments({ db, door: { ...TEST_DOOR, quarantineHours: 2 }, log: silentLog })
+    const [row] = await db`
+      select s.release_at - s.ended_at = interval '2 hours' as slot, x.free_at = s.release_at as address
+      from slots s join xpub_addresses x using (payment_id) where payment_id = ${paymentId}`
+    assert.deepEqual({ ...row }, { slot: true, address: true })
+  })
+
   test('a window that is still open is left alone', async () => {
     const paymentId = await openPayment({ expiresIn: '1 minute' })
     assert.equal(await expire(), 0)
