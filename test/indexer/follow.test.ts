@@ -52,26 +52,34 @@ describe('the follower', () => {
     await following.judge()
   })
 
-  it('takes nothing back for a head that is lower than its cursor, until a longer branch is there', {
-    timeout,
-  }, async () => {
-    await following.start()
-    await untilAtHead()
-    const { paymentId, due } = await following.claim(1_000)
-    await pay(due)
-    await following.untilStatus(paymentId, 'DETECTED')
-    const position = await following.position()
-    await chain.rollback(1)
-    await until(async () => (await headOf(following)) < position, {
-      what: 'the lower head was seen',
-      timeoutMs: 10_000,
+  for (const [how, blockTimeMs] of [
+    ['block by block', 2_000],
+    ['in ranges', 250],
+  ] as const) {
+    it(`takes nothing back for a head that is lower than its cursor, until a longer branch is there, read ${how}`, {
+      timeout,
+    }, async () => {
+      await following.close()
+      // The depth is far: no second reading tells that a block was replaced.
+      following = await createEvmFollowing({ chain, changes: { confirmations: 50, blockTimeMs } })
+      await following.start()
+      await untilAtHead()
+      const { paymentId, due } = await following.claim(1_000)
+      await pay(due)
+      await following.untilStatus(paymentId, 'DETECTED')
+      const position = await following.position()
+      await chain.rollback(1)
+      await until(async () => (await headOf(following)) < position, {
+        what: 'the lower head was seen',
+        timeoutMs: 10_000,
+      })
+      assert.equal(await following.statusOf(paymentId), 'DETECTED')
+      assert.equal(await following.position(), position)
+      await chain.mine(3)
+      await following.untilStatus(paymentId, 'PENDING')
+      await following.judge()
     })
-    assert.equal(await following.statusOf(paymentId), 'DETECTED')
-    assert.equal(await following.position(), position)
-    await chain.mine(3)
-    await following.untilStatus(paymentId, 'PENDING')
-    await following.judge()
-  })
+  }
 
   it('settles what a seller attaches to a block at depth, though the chain rests', {
     timeout,
