@@ -48,7 +48,12 @@ type Lane<Item> = {
   isProven: boolean
   /** Whether it stands in one of the two rows of lanes that may go on. */
   isListed: boolean
+  /** The one that stands behind it there. */
+  next: Lane<Item> | null
 }
+
+/** Lanes one behind the other: an array that is taken from at its front moves all its thousand lanes up. */
+type Row<Item> = { first: Lane<Item> | null; last: Lane<Item> | null; count: number }
 
 type State<Item> = {
   readonly lanes: Map<string, Lane<Item>>
@@ -56,8 +61,8 @@ type State<Item> = {
   readonly slow: Set<Lane<Item>>
   provenCount: number
   /** Lanes with something to post and a place to post it, by turn. */
-  readonly ready: Lane<Item>[]
-  readonly readySlow: Lane<Item>[]
+  readonly ready: Row<Item>
+  readonly readySlow: Row<Item>
   waitingCount: number
   inFlightCount: number
   slowInFlightCount: number
@@ -73,8 +78,8 @@ export function createLanes<Item>(
     lanes: new Map(),
     slow: new Set(),
     provenCount: 0,
-    ready: [],
-    readySlow: [],
+    ready: { first: null, last: null, count: 0 },
+    readySlow: { first: null, last: null, count: 0 },
     waitingCount: 0,
     inFlightCount: 0,
     slowInFlightCount: 0,
@@ -132,7 +137,7 @@ export function createLanes<Item>(
       return withdrawn
     },
     waitingCount: () => state.waitingCount,
-    readyCount: () => state.ready.length,
+    readyCount: () => state.ready.count,
     inFlightCount: () => state.inFlightCount,
     isSlow: (laneKey) => state.lanes.get(laneKey)?.isSlow ?? false,
     slowKeys: () => Array.from(state.slow, (lane) => lane.key),
@@ -148,6 +153,7 @@ function openLane<Item>(state: State<Item>, key: string): Lane<Item> {
     isSlow: false,
     isProven: false,
     isListed: false,
+    next: null,
   }
   state.lanes.set(key, lane)
   return lane
@@ -162,16 +168,19 @@ function list<Item>(state: State<Item>, lane: Lane<Item>): void {
   if (lane.isListed || !mayGoOn(lane)) return
   lane.isListed = true
   const row = lane.isSlow ? state.readySlow : state.ready
-  row.push(lane)
+  if (row.last === null) row.first = lane
+  else row.last.next = lane
+  row.last = lane
+  row.count += 1
 }
 
 /** Takes the first lane of a row that still belongs there. */
-function nextLane<Item>(
-  state: State<Item>,
-  row: Lane<Item>[],
-  isSlowRow: boolean,
-): Lane<Item> | null {
-  for (let lane = row.shift(); lane !== undefined; lane = row.shift()) {
+function nextLane<Item>(state: State<Item>, row: Row<Item>, isSlowRow: boolean): Lane<Item> | null {
+  for (let lane = row.first; lane !== null; lane = row.first) {
+    row.first = lane.next
+    if (row.first === null) row.last = null
+    row.count -= 1
+    lane.next = null
     lane.isListed = false
     if (!mayGoOn(lane)) continue
     if (lane.isSlow === isSlowRow) return lane
