@@ -12,6 +12,7 @@ import {
   sha256,
   sha256Hex,
 } from '#shared/crypto.ts'
+import { newRenewToken, openRenewToken } from '#shared/subscriptions/renew-token.ts'
 
 const KEYRING = createKeyring(new Uint8Array(32).fill(1))
 const SECRET = 'whsec_0123456789abcdef — ключ 🔑'
@@ -62,6 +63,13 @@ test('sealing the same text twice shows nothing of it, nor that it is the same',
 test('what was sealed for one store does not open for another', () => {
   const sealed = encrypt(KEYRING, SECRET, 'store_1')
   assert.throws(() => decrypt(KEYRING, sealed, 'store_2'), DecryptError)
+})
+
+test('a renew token opens for its own subscription alone, and is found by its hash', () => {
+  const { token, hash, ciphertext } = newRenewToken(KEYRING, 'sub_1')
+  assert.equal(openRenewToken(KEYRING, 'sub_1', ciphertext), token)
+  assert.deepEqual(hash, hashSecret(token))
+  assert.throws(() => openRenewToken(KEYRING, 'sub_2', ciphertext), DecryptError)
 })
 
 test('a change of any byte is noticed', () => {
