@@ -128,19 +128,7 @@ export async function promoteDue(
 ): Promise<(Promotion & { storeId: string })[]> {
   const stores =
     storeIds === 'all'
-      ? tx`
-        recursive waiting (store_id) as (
-          (select store_id from scheduled_deliveries order by store_id limit 1)
-          union all
-          select (
-            select d.store_id from scheduled_deliveries d
-            where d.store_id > w.store_id
-            order by d.store_id
-            limit 1
-          )
-          from waiting w
-          where w.store_id is not null
-        )`
+      ? waitingStores(tx)
       : tx`waiting (store_id) as (select distinct s from unnest(${[...storeIds]}::text[]) s)`
   return tx`
     with ${stores}, due as materialized (
@@ -229,18 +217,7 @@ export async function forgetBundles(tx: Tx, bundleIds: readonly string[]): Promi
 /** Ends parked deliveries, those of stores without an endpoint, whose window is over; answers their ids. */
 export async function endParked(tx: Tx, countMax: number): Promise<string[]> {
   const ended = await tx<{ deliveryId: string }[]>`
-    with recursive waiting (store_id) as (
-      (select store_id from scheduled_deliveries order by store_id limit 1)
-      union all
-      select (
-        select d.store_id from scheduled_deliveries d
-        where d.store_id > w.store_id
-        order by d.store_id
-        limit 1
-      )
-      from waiting w
-      where w.store_id is not null
-    ), over as materialized (
+    with ${waitingStores(tx)}, over as materialized (
       select p.delivery_id
       from waiting w
       join stores s on s.store_id = w.store_id and s.webhook_url is null
@@ -270,4 +247,20 @@ export async function endParked(tx: Tx, countMax: number): Promise<string[]> {
     where d.ctid = p.delivery_row
     returning d.delivery_id`
   return ended.map((row) => row.deliveryId)
+}
+
+/** Rows `waiting (store_id)`: the stores on the schedule, found from one to the next. */
+function waitingStores(tx: Tx) {
+  return tx`recursive waiting (store_id) as (
+      (select store_id from scheduled_deliveries order by store_id limit 1)
+      union all
+      select (
+        select d.store_id from scheduled_deliveries d
+        where d.store_id > w.store_id
+        order by d.store_id
+        limit 1
+      )
+      from waiting w
+      where w.store_id is not null
+    )`
 }
