@@ -16,7 +16,7 @@ const INTRODUCTION = `Stablecoin payments for sellers. A buyer pays on-chain; th
 
 **Errors** have one shape and a code to act on. \`429\` carries \`Retry-After\` and the \`RateLimit-*\` headers. Every answer carries \`X-Request-Id\`. Any path may answer \`404 not_found\` or \`405 method_not_allowed\` to a wrong path or method.
 
-**Input** is JSON and taken as it is: nothing is coerced, and unknown fields, duplicate keys and whole numbers beyond 2^53 are refused.
+**Input** is JSON and taken as it is: nothing is coerced, and unknown fields, duplicate keys and whole numbers beyond 2^53 are refused. Lengths of texts count UTF-16 code units, as JavaScript and Java do: most emoji count as two.
 
 **Trying again.** A POST with a secret key or login token may carry an \`Idempotency-Key\`: for 24 hours the same request gets the same answer.`
 

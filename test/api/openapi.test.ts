@@ -44,6 +44,21 @@ test('every endpoint is in the document, under an operationId of its own', () =>
   assert.equal(new Set(ids).size, ENDPOINTS.length)
 })
 
+test('lengths of texts count UTF-16 code units, as the document says', async () => {
+  assert.match(API_DOCUMENT.info.description, /Lengths of texts count UTF-16 code units/)
+  const { maxLength } =
+    API_DOCUMENT.paths['/v1/stores/{storeId}'].patch.requestBody.content['application/json'].schema
+      .properties.name
+  const rename = (name: string) =>
+    api.call('PATCH', `/v1/stores/${seller.store.storeId}`, {
+      key: seller.keys.live.secret,
+      body: { name },
+    })
+  assert.equal((await rename('😀'.repeat(maxLength / 2))).status, 200)
+  const refused = await rename('😀'.repeat(maxLength / 2 + 1))
+  assert.deepEqual([refused.status, refused.body.error.param], [400, 'name'])
+})
+
 test('every error code can be answered by some endpoint, or by a path that none has', () => {
   const declared = new Set<ErrorCode>(['not_found', 'method_not_allowed'])
   for (const operation of operations()) {
