@@ -5,11 +5,13 @@ import type { DueDelivery } from './attempt-queries.ts'
 import { BUNDLE_MAX, type Promotion } from './queue.ts'
 
 /**
- * For the rest of the transaction plans go by index. The statements below touch some hundred rows of
- * tables with millions; but a plan is kept, and one made while a table was empty would scan it for ever.
+ * For the rest of the transaction plans go by index, and one serves all calls. The statements below touch some hundred rows of
+ * tables with millions; but a plan is kept, and one made while a table was empty would scan it for ever. Planning anew for
+ * the values of a call takes longer than most calls, and comes to the same plan.
  */
 export async function preferIndexes(tx: Tx): Promise<void> {
-  await tx`select set_config('enable_seqscan', 'off', true)`
+  await tx`
+    select set_config('enable_seqscan', 'off', true), set_config('plan_cache_mode', 'force_generic_plan', true)`
 }
 
 /** Whether any event waits for its sequence. */
