@@ -1,4 +1,4 @@
-import { type Db, isUnavailable, type SqlLike, type Tx, withTransaction } from '#shared/db.ts'
+import { type Db, isUnavailable, type Tx, withTransaction } from '#shared/db.ts'
 import type { Log } from '#shared/log.ts'
 import type { DoorSettings } from '#shared/payments/effects.ts'
 import { lockPayments } from '#shared/payments/queries.ts'
@@ -32,26 +32,19 @@ export async function expirePayments(deps: ExpireDeps): Promise<number> {
 /** Locks what has closed, longest ago first; what another dispatcher has in hand is left to it. */
 async function lockClosed(tx: Tx): Promise<string[]> {
   const closed = await tx<{ paymentId: string }[]>`
-    with ${places(tx, true)}
-    select c.payment_id
-    from places d
-    cross join lateral (
-      select p.payment_id, s.expires_at
-      from slots s
-      join payments p on p.payment_id = s.payment_id
-      where s.deployment = d.deployment and s.is_open
-        and s.expires_at <= service_now() and s.expires_at < d.passed_max
-        and (p.clock = 'OURS' or d.audited_time > s.expires_at)
-        and (p.status = 'PENDING' or (p.status = 'DETECTED' and not exists (
-          select from transfers t
-          where t.payment_id = p.payment_id and t.state = 'MATCHED' and (t.is_held or not t.is_final)
-        )))
-      order by s.expires_at
-      limit ${CLOSE_BATCH_MAX}
-      for update of p skip locked
-    ) c
-    order by c.expires_at
-    limit ${CLOSE_BATCH_MAX}`
+    select p.payment_id
+    from slots s
+    join payments p on p.payment_id = s.payment_id
+    left join deployments d on d.deployment = p.deployment
+    where s.is_open and s.expires_at <= service_now()
+      and (p.clock = 'OURS' or d.audited_time > s.expires_at)
+      and (p.status = 'PENDING' or (p.status = 'DETECTED' and not exists (
+        select from transfers t
+        where t.payment_id = p.payment_id and t.state = 'MATCHED' and (t.is_held or not t.is_final)
+      )))
+    order by s.expires_at
+    limit ${CLOSE_BATCH_MAX}
+    for update of p skip locked`
   return closed.map((row) => row.paymentId)
 }
 
@@ -91,53 +84,17 @@ async function closeOrIsolate(
  */
 export async function releaseSlots(db: Db): Promise<number> {
   const released = await db`
-    with ${places(db, false)}
     delete from slots
-    where payment_id = any (array(
-      select c.payment_id
-      from places d
-      cross join lateral (
-        select s.payment_id, s.release_at
-        from slots s
-        cross join lateral (select clock from payments where payment_id = s.payment_id offset 0) p
-        where s.deployment = d.deployment and not s.is_open
-          and s.release_at <= service_now() and s.release_at < d.passed_max
-          and (p.clock = 'OURS' or d.audited_time > s.release_at)
-        order by s.release_at
-        limit ${RELEASE_BATCH_MAX}
-        for update of s skip locked
-      ) c
-      order by c.release_at
+    where payment_id in (
+      select s.payment_id
+      from slots s
+      join payments p on p.payment_id = s.payment_id
+      left join deployments d on d.deployment = s.deployment
+      where not s.is_open and s.release_at <= service_now()
+        and (p.clock = 'OURS' or d.audited_time > s.release_at)
+      order by s.release_at
       limit ${RELEASE_BATCH_MAX}
-    ))`
-  return released.count
-}
-
-/**
- * Rows `places (deployment, audited_time, passed_max)`: the deployments of open slots, or of those in quarantine, found from
- * one to the next. What lies at or after `passed_max` is not looked at: all of it waits for a chain, maybe for one that is
- * switched off, with everything that was open there. In test mode some may go by our clock, so there all is looked at.
- */
-function places(sql: SqlLike, isOpen: boolean) {
-  const isSuch = isOpen ? sql`is_open` : sql`not is_open`
-  return sql`recursive walk (deployment) as (
-      (select deployment from slots where ${isSuch} order by deployment limit 1)
-      union all
-      select (
-        select s.deployment from slots s
-        where ${isSuch} and s.deployment > w.deployment
-        order by s.deployment
-        limit 1
-      )
-      from walk w
-      where w.deployment is not null
-    ), places as (
-      select w.deployment, d.audited_time,
-        case
-          when split_part(w.deployment, ':', 2) = 'live' then coalesce(d.audited_time, '-infinity')
-          else 'infinity'
-        end as passed_max
-      from walk w
-      left join deployments d on d.deployment = w.deployment
+      for update of s skip locked
     )`
+  return released.count
 }

@@ -71,8 +71,7 @@ create table payments (
   detected_at timestamptz,
   settled_at timestamptz,
   check ((status in ('PENDING', 'DETECTED')) = (settled_at is null)),
-  check (not is_simulated or mode = 'test'),
-  check (clock = 'CHAIN' or mode = 'test')
+  check (not is_simulated or mode = 'test')
 ) with (fillfactor = 85);
 create index payments_store on payments (store_id, payment_id);
 create index payments_session on payments (session_id) where session_id is not null;
@@ -103,8 +102,8 @@ create table slots (
   check (is_open = (release_at is null))
 );
 create unique index slots_payment on slots (payment_id);
-create index slots_window on slots (deployment, expires_at) where is_open;
-create index slots_release on slots (deployment, release_at) where not is_open;
+create index slots_window on slots (expires_at) where is_open;
+create index slots_release on slots (release_at) where not is_open;
 create index slots_client on slots (address, client_ip) where is_open and client_ip is not null;
 
 -- A row is a transfer to a seller's address that a chain reported, on the branch it was reported on. A fact: it is

@@ -16,9 +16,6 @@ type Options = {
   expiresIn?: string
 }
 
-/** Payments that wait for a chain that nobody reads any more. */
-const STUCK_COUNT = 500
-
 describe('closing payment windows', () => {
   let database: TestDatabase
   let shop: Shop
@@ -218,77 +215,5 @@ describe('closing payment windows', () => {
     assert.equal(await releaseSlots(database.db), 0, 'the chain is behind')
     await audit('slow:test', '-30 minutes')
     assert.equal(await releaseSlots(database.db), 1)
-  })
-})
-
-describe('beside a network that is switched off with payments on it', () => {
-  let database: TestDatabase
-  before(
-    async () => {
-      // One connection, which tells of the rows that were read only by its own word.
-      database = await createTestDatabase({ poolSizeMax: 1 })
-      const { db } = database
-      const shop = await seedShop(db, null)
-      await db`
-        insert into deployments (deployment, confirmations, audited_time)
-        values ('base:live', 12, service_now()), ('bnb:live', 12, service_now() - interval '1 day')`
-      for (const [deployment, count] of [
-        ['bnb:live', STUCK_COUNT],
-        ['base:live', 1],
-      ] as const) {
-        await db`
-          insert into payments (payment_id, store_id, account_id, mode, network, token, deployment, contract, decimals,
-            address, is_exclusive, clock, confirmations_required, amount_cents, price_base_units, amount_base_units,
-            created_at, expires_at)
-          select 'pay_' || ${deployment} || n, ${shop.storeId}, ${shop.accountId}, 'live', 'base', 'usdc', ${deployment},
-            '0xc0', 6, ${deployment} || n, false, 'CHAIN', 12, 1000, 10000000, 10000000,
-            service_now() - interval '1 hour', service_now() - interval '1 minute'
-          from generate_series(1, ${count}::integer) n`
-      }
-      await db`
-        insert into slots (address, amount_base_units, token, deployment, payment_id, store_id, price_base_units,
-          is_exclusive, expires_at)
-        select address, amount_base_units, token, deployment, payment_id, store_id, price_base_units, false, expires_at
-        from payments`
-      await db`vacuum analyze slots`
-      await db`vacuum analyze payments`
-      // These are small enough to be read whole; what is meant are millions.
-      await db`select set_config('enable_seqscan', 'off', false)`
-    },
-    { timeout: 60_000 },
-  )
-  after(() => database.drop())
-
-  /** Rows of slots and payments, and of their indexes, that were looked at so far. */
-  const rowsRead = async () => {
-    await database.db`select pg_stat_force_next_flush()`
-    const [row] = await database.db<{ count: number }[]>`
-      select sum(t.seq_tup_read + i.read_count)::integer as count
-      from pg_stat_user_tables t
-      join (select relid, sum(idx_tup_read) as read_count from pg_stat_user_indexes group by relid) i using (relid)
-      where t.relname in ('slots', 'payments')`
-    return row?.count ?? 0
-  }
-  const assertFew = async (step: () => Promise<number>) => {
-    const countBefore = await rowsRead()
-    assert.equal(await step(), 1)
-    const count = (await rowsRead()) - countBefore
-    assert.ok(count < STUCK_COUNT, `${count} rows`)
-  }
-
-  test('windows on others close, and those that cannot are not looked at in every pass', async () => {
-    const { db } = database
-    await assertFew(() => expirePayments({ db, door: TEST_DOOR, log: silentLog }))
-    const [row] = await db`select payment_id from payments where status = 'EXPIRED'`
-    assert.equal(row?.['paymentId'], 'pay_base:live1')
-  })
-
-  test('slots of others are released, and those that cannot be are not looked at in every pass', async () => {
-    const { db } = database
-    await db`
-      update slots set is_open = false, ended_at = service_now(), release_at = service_now() - interval '1 minute'`
-    await db`vacuum analyze slots`
-    await assertFew(() => releaseSlots(db))
-    assert.equal((await db`select from slots where deployment = 'base:live'`).length, 0)
   })
 })
