@@ -88,6 +88,7 @@ export async function startReceiver(
     url: `${options.tls ? 'https' : 'http'}://127.0.0.1:${port}/hook`,
     received,
     answer(...next) {
+      if (next.includes('gzip-bomb')) gzipBomb()
       replies = [...next]
     },
     answerBy(next) {
@@ -105,6 +106,14 @@ export async function startReceiver(
 const HUGE_BYTES = 8 * 1024 * 1024
 const BOMB_BYTES = 50 * 1024 * 1024
 const DRIP_MS = 50
+
+let bomb: Buffer | null = null
+
+/** Made when the answer is chosen and not while a post waits for it: on a busy machine that takes longer than it waits. */
+function gzipBomb(): Buffer {
+  bomb ??= gzipSync(Buffer.alloc(BOMB_BYTES, 'x'))
+  return bomb
+}
 
 function reply(
   response: ServerResponse,
@@ -150,9 +159,7 @@ function replyBadly(
       response.writeHead(200).end(Buffer.alloc(HUGE_BYTES, 'x'))
       return
     case 'gzip-bomb':
-      response
-        .writeHead(200, { 'content-encoding': 'gzip' })
-        .end(gzipSync(Buffer.alloc(BOMB_BYTES, 'x')))
+      response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipBomb())
       return
     case 'reset':
       response.socket?.destroy()
