@@ -1,7 +1,7 @@
 import type { Db } from '#shared/db.ts'
 import { signatureHeader } from '#shared/webhook-signature.ts'
 import { createPoster } from '../../dispatcher/post.ts'
-import { type BenchContext, type Figure, measureRate } from './bench.ts'
+import { type BenchContext, type Figure, measureRate, percentile } from './bench.ts'
 import {
   bodyOf,
   insertEvents,
@@ -46,7 +46,7 @@ export async function run(context: BenchContext): Promise<Figure[]> {
     rounds.push({ value, raw, ratio: value / raw })
   }
   const median = (pick: (round: (typeof rounds)[number]) => number) =>
-    rounds.map(pick).toSorted((a, b) => a - b)[Math.floor(ROUND_COUNT / 2)] ?? 0
+    percentile(rounds.map(pick), 0.5)
   const ratio = median((round) => round.ratio)
   return [
     {
